@@ -1,0 +1,60 @@
+"""Google Cloud Spanner queues as a natural part of SQLAlchemy.
+
+Declare a queue as a model, send by ``session.add()``, receive mapped messages, acknowledge in the transaction
+of the work. Official documentation: https://docs.cloud.google.com/spanner/docs/queues/queues-overview
+"""
+
+from ._version import __version__
+from .ddl import AlterQueue, CreateQueue, DropQueue, GrantQueue, RevokeQueue
+from .exc import (
+    CommitOutcomeUnknown,
+    DeliverTimeError,
+    LeaseLost,
+    MessageAlreadyAcknowledged,
+    MessageAlreadyExists,
+    MessageImmutable,
+    PayloadError,
+    QueueDefinitionError,
+    SpannerQueuesError,
+    UnsupportedDialect,
+)
+from .functions import receive, renew_lease
+from .orm import QueueMessage, QueueOptions, message_key, payload_column
+from .outbox import acknowledge, reschedule, send_many
+from .payload import Bytes, Json, Proto, Text
+from .receiver import Receiver
+from .schema import Queue
+
+__all__ = [
+    "AlterQueue",
+    "Bytes",
+    "CommitOutcomeUnknown",
+    "CreateQueue",
+    "DeliverTimeError",
+    "DropQueue",
+    "GrantQueue",
+    "Json",
+    "LeaseLost",
+    "MessageAlreadyAcknowledged",
+    "MessageAlreadyExists",
+    "MessageImmutable",
+    "PayloadError",
+    "Proto",
+    "Queue",
+    "QueueDefinitionError",
+    "QueueMessage",
+    "QueueOptions",
+    "Receiver",
+    "RevokeQueue",
+    "SpannerQueuesError",
+    "Text",
+    "UnsupportedDialect",
+    "__version__",
+    "acknowledge",
+    "message_key",
+    "payload_column",
+    "receive",
+    "renew_lease",
+    "reschedule",
+    "send_many",
+]

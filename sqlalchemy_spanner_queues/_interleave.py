@@ -1,0 +1,78 @@
+"""Tie a queue to its interleave parent: order of creation, joins and relationships follow from it.
+
+The tie is a ForeignKeyConstraint in SQLAlchemy's model that no DDL shows. Where the parent is named before
+it is declared, the tie is made when the parent's table appears.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakSet
+
+from sqlalchemy import ForeignKeyConstraint, MetaData, Table, event
+
+from . import _rules
+from .definition import QueueDefinition, definition_of, find_definition
+
+# How sqlalchemy-spanner's tables name their own parent.
+_TABLE_PARENT = "spanner_interleave_in"
+
+_waiting: WeakSet[Table] = WeakSet()
+
+
+def interleave_with(queue: Table, definition: QueueDefinition, parent: Table | None) -> None:
+    """Tie the queue to its parent now, or as soon as a table of that name is declared."""
+    assert definition.interleave is not None
+    if parent is None:
+        parent = queue.metadata.tables.get(definition.interleave.parent)
+    if parent is None or parent is queue:
+        _wait(queue)
+        return
+    _rules.check_parent(definition, parent)
+    definition.parent = parent
+    names = [column.name for column in parent.primary_key.columns]
+    queue.append_constraint(
+        ForeignKeyConstraint(
+            [queue.c[definition.keys[index].key] for index in range(len(names))],
+            list(parent.primary_key.columns),
+            info={"interleave": True},
+        )
+    )
+    _order_ancestors(queue, parent)
+
+
+def _order_ancestors(queue: Table, table: Table) -> None:
+    """Order the interleaved tables above a queue too, which SQLAlchemy does not know of."""
+    named = _table_parent(table)
+    while named is not None:
+        ancestor = table.metadata.tables.get(named)
+        if ancestor is None:
+            _wait(queue)
+            return
+        table.add_is_dependent_on(ancestor)
+        table, named = ancestor, _table_parent(ancestor)
+
+
+def _table_parent(table: Table) -> str | None:
+    if find_definition(table) is not None:
+        return None
+    named: Any = table.kwargs.get(_TABLE_PARENT)
+    return str(named).strip("`") if named else None
+
+
+def _wait(queue: Table) -> None:
+    # SQLAlchemy has no event of one MetaData for a table that joins it, so this listens to all of them, from
+    # the first queue on whose parent is not there yet.
+    _waiting.add(queue)
+    if not event.contains(Table, "after_parent_attach", _table_declared):
+        event.listen(Table, "after_parent_attach", _table_declared)
+
+
+def _table_declared(_table: Table, metadata: MetaData) -> None:
+    for queue in [queue for queue in _waiting if queue.metadata is metadata]:
+        _waiting.discard(queue)
+        definition = definition_of(queue)
+        if definition.parent is None:
+            interleave_with(queue, definition, None)
+        else:
+            _order_ancestors(queue, definition.parent)

@@ -1,0 +1,162 @@
+"""The rules of CREATE QUEUE, each checked where a queue is declared, each with its way out.
+
+https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any, Final, NoReturn
+
+from sqlalchemy import CheckConstraint, Column, DateTime, Table, UniqueConstraint
+from sqlalchemy.schema import DefaultClause, SchemaItem
+
+from .definition import PAYLOAD, SYSTEM_NAMES, QueueDefinition
+from .exc import QueueDefinitionError
+from .payload import PayloadType
+
+ON_DELETE: Final = ("CASCADE", "NO ACTION")
+OPTIONS: Final = ("receive_mode", "disable_send", "disable_delivery", "locality_group")
+
+
+def check_items(name: str, schema: str | None, items: list[SchemaItem]) -> None:
+    """Check what stands in a declaration before its columns are sorted into key and payload."""
+    if schema is not None:
+        _fail(name, f"a queue cannot stand in a named schema ({schema!r})", "declare it without schema=")
+    for item in items:
+        if isinstance(item, CheckConstraint | UniqueConstraint):
+            _fail(name, f"a queue takes no {type(item).__name__}", "check the payload where it is sent")
+        if isinstance(item, Column):
+            _check_column(name, item)
+
+
+def check_payload(name: str, columns: list[Column[Any]]) -> Column[Any]:
+    """Return the one payload column."""
+    payloads = [column for column in columns if isinstance(column.type, PayloadType) or _is_payload(column)]
+    if len(payloads) != 1:
+        _fail(
+            name,
+            f"a queue has exactly one payload column, not {len(payloads)}",
+            "add payload_column(Json(...)), or payload=Json() for Queue(...)",
+        )
+    payload = payloads[0]
+    if not _is_payload(payload):
+        _fail(name, f"the payload column is named Payload, not {payload.name!r}", "use payload_column(...)")
+    if not isinstance(payload.type, PayloadType):
+        _fail(name, f"the payload is no {payload.type!r}", "use Bytes(), Text(), Json(...) or Proto(...)")
+    if payload.primary_key:
+        _fail(name, "the payload cannot be part of the key", "take primary_key=True from it")
+    if payload.nullable:
+        _fail(name, "the payload is NOT NULL", "take nullable=True from it")
+    return payload
+
+
+def check_keys(name: str, columns: list[Column[Any]]) -> tuple[Column[Any], ...]:
+    """Return the key columns: all columns but the payload."""
+    for column in columns:
+        if not column.primary_key:
+            _fail(
+                name,
+                f"the column {column.name!r} is neither key nor payload",
+                "put it into the payload, or make it a key column with primary_key=True",
+            )
+        if column.name.lower().startswith("spanner_"):
+            _fail(name, f"the key column {column.name!r} starts with 'spanner_'", "rename it")
+        if column.computed is not None and not column.computed.persisted:
+            _fail(name, f"the generated key column {column.name!r} is not STORED", "use Computed(..., persisted=True)")
+    if not columns:
+        _fail(name, "a queue has at least one key column", "add e.g. message_key('MessageId')")
+    return tuple(columns)
+
+
+def check_details(queue: QueueDefinition) -> None:
+    """Check the clauses that follow the key."""
+    named = {column.name: column for column in queue.keys}
+    for where in ("descending", "commit_timestamps", "hidden"):
+        allowed = set(named) | ({PAYLOAD} if where == "hidden" else set())
+        for column in sorted(getattr(queue, where) - allowed):
+            _fail(queue.name, f"{where} names {column!r}, which is no key column", f"use one of {sorted(allowed)}")
+    for column in sorted(queue.commit_timestamps):
+        if not isinstance(named[column].type, DateTime):
+            _fail(queue.name, f"commit_timestamps names {column!r}, which is no timestamp", "use a DateTime key column")
+    _check_interleave(queue)
+    _check_row_deletion(queue, named)
+    _check_options(queue)
+
+
+def check_parent(queue: QueueDefinition, parent: Table) -> None:
+    """Check that the key begins with the parent's key, column by column."""
+    theirs = list(parent.primary_key.columns)
+    fix = f"begin the key with {', '.join(column.name for column in theirs)}, declared as in {parent.name!r}"
+    if not theirs or len(queue.keys) < len(theirs):
+        _fail(queue.name, f"the key does not begin with the key of {parent.name!r}", fix)
+    for ours, expected in zip(queue.keys, theirs, strict=False):
+        for problem in _differences(ours, expected):
+            rule = f"key column {ours.name!r} differs from {parent.name}.{expected.name} in its {problem}"
+            _fail(queue.name, rule, fix)
+
+
+def _differences(ours: Column[Any], expected: Column[Any]) -> Iterator[str]:
+    if ours.name != expected.name:
+        yield "name"
+    if ours.nullable != expected.nullable:
+        yield "nullability"
+    if ours.type.python_type is not expected.type.python_type:
+        yield f"type ({ours.type!r} for {expected.type!r})"
+    elif getattr(ours.type, "length", None) != getattr(expected.type, "length", None):
+        yield f"length ({ours.type!r} for {expected.type!r})"
+
+
+def _check_column(name: str, column: Column[Any]) -> None:
+    if column.name.lower() in SYSTEM_NAMES:
+        return
+    if column.server_default is not None and isinstance(column.server_default, DefaultClause):
+        _fail(name, f"the column {column.name!r} has a DEFAULT", "use default=, which Python computes")
+    if column.identity is not None or column.autoincrement is True:
+        _fail(name, f"the column {column.name!r} is an IDENTITY column", "give the key a value when sending")
+    if column.foreign_keys:
+        _fail(name, f"the column {column.name!r} has a FOREIGN KEY", "use interleave_in= for the parent")
+    if column.unique or column.index:
+        _fail(name, f"the column {column.name!r} wants an index", "queues have no secondary indexes")
+
+
+def _is_payload(column: Column[Any]) -> bool:
+    return column.name.lower() == PAYLOAD
+
+
+def _check_interleave(queue: QueueDefinition) -> None:
+    interleave = queue.interleave
+    if interleave is None or interleave.on_delete is None:
+        return
+    if interleave.on_delete not in ON_DELETE:
+        _fail(queue.name, f"on_delete={interleave.on_delete!r} is unknown", "use 'CASCADE' or 'NO ACTION'")
+
+
+def _check_row_deletion(queue: QueueDefinition, named: dict[str, Column[Any]]) -> None:
+    policy = queue.row_deletion
+    if policy is None:
+        return
+    column = named.get(policy.column)
+    if column is None or not isinstance(column.type, DateTime):
+        _fail(
+            queue.name,
+            f"row_deletion names {policy.column!r}, which is no timestamp key column",
+            "name a declared DateTime/TIMESTAMP column of the key",
+        )
+    if policy.age % timedelta(days=1) or policy.age < timedelta(0):
+        _fail(queue.name, f"row_deletion counts whole days, not {policy.age}", "use timedelta(days=...)")
+
+
+def _check_options(queue: QueueDefinition) -> None:
+    for option, value in queue.options.items():
+        if option not in OPTIONS:
+            _fail(queue.name, f"the option {option!r} is unknown", f"use one of {', '.join(OPTIONS)}")
+        if option.startswith("disable_") and not isinstance(value, bool | None):
+            _fail(queue.name, f"the option {option!r} is true or false, not {value!r}", "use True or False")
+    if queue.options.get("receive_mode", "PULL") != "PULL":
+        _fail(queue.name, "the only receive_mode is 'PULL'", "leave it out")
+
+
+def _fail(name: str, rule: str, fix: str) -> NoReturn:
+    raise QueueDefinitionError(name, rule, fix)

@@ -1,0 +1,60 @@
+"""Pieces of DDL text that the dialects share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlalchemy import Column, Computed
+from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
+
+from ..definition import OptionValue, QueueDefinition
+from .base import LEGAL_IDENTIFIER
+
+_LEGAL = re.compile(LEGAL_IDENTIFIER)
+
+
+def quote(preparer: IdentifierPreparer, name: str) -> str:
+    """Quote a name only where the text needs it: a reserved word, or characters out of the ordinary."""
+    if _LEGAL.fullmatch(name) and not _is_reserved(preparer, name):
+        return name
+    return preparer.quote_identifier(name)
+
+
+def _is_reserved(preparer: IdentifierPreparer, name: str) -> bool:
+    words: set[str] = preparer.reserved_words
+    return bool({name, name.lower(), name.upper()} & words)
+
+
+def names(quoted: Callable[[str], str], columns: tuple[Column[object], ...]) -> str:
+    return ", ".join(quoted(column.name) for column in columns)
+
+
+def type_text(compiler: DDLCompiler, column: Column[object]) -> str:
+    return str(compiler.dialect.type_compiler_instance.process(column.type, type_expression=column))
+
+
+def generated_sql(compiler: DDLCompiler, computed: Computed) -> str:
+    """Render the expression of a generated key column."""
+    return str(compiler.sql_compiler.process(computed.sqltext, include_table=False, literal_binds=True))
+
+
+def option_list(options: dict[str, OptionValue], literal: Callable[[OptionValue], str]) -> str:
+    return ", ".join(f"{name} = {literal(value)}" for name, value in options.items())
+
+
+def constant(value: OptionValue, string: Callable[[str], str]) -> str:
+    """Write an option's value: true, false, NULL or a quoted string."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return string(value)
+
+
+def create_head(queue: QueueDefinition, quoted: Callable[[str], str], if_not_exists: bool) -> str:
+    return f"CREATE QUEUE {'IF NOT EXISTS ' if if_not_exists else ''}{quoted(queue.name)} ("
+
+
+def drop_text(queue: QueueDefinition, quoted: Callable[[str], str], if_exists: bool) -> str:
+    return f"DROP QUEUE {'IF EXISTS ' if if_exists else ''}{quoted(queue.name)}"

@@ -1,0 +1,144 @@
+"""SQLite, the embedded mode: a table with lease columns that no model shows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal, cast
+
+from sqlalchemy import JSON, BigInteger, LargeBinary, Text
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
+from sqlalchemy.types import TypeEngine
+
+from .._wire import Wire
+from ..definition import QueueDefinition
+from ..exc import UnsupportedDialect
+from ..sqlite_mode.clock import offset_micros
+from ..sqlite_mode.memory import share_between_threads
+from ._errors import mentions
+from ._sqlite_ddl import NOW_MICROS, extra_texts, table_text
+from .base import Alteration, Failure, Privilege, ReceiveArguments
+
+ENGINE: Literal["spanner", "sqlite"] = "sqlite"
+GUARD: str = ""
+GUARD_BY_ROWCOUNT: bool = True
+LEASE_COLUMNS: tuple[str, str, str] = ("spanner_lease_until", "spanner_lease_token", "spanner_last")
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class SqliteTimestamp(BigInteger):
+    """An instant as microseconds since the epoch: exact, and compared as a number."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        return from_micros
+
+    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+        return to_micros
+
+
+def from_micros(value: int | None) -> datetime | None:
+    return None if value is None else EPOCH + timedelta(microseconds=value)
+
+
+def to_micros(value: datetime | int | None) -> int | None:
+    return (value - EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
+
+
+def create_queue(queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: bool) -> str:
+    return table_text(queue, compiler, if_not_exists)
+
+
+def drop_queue(queue: QueueDefinition, preparer: IdentifierPreparer, if_exists: bool) -> str:
+    return f"DROP TABLE {'IF EXISTS ' if if_exists else ''}{preparer.quote_identifier(queue.name)}"
+
+
+def alter_queue(queue: QueueDefinition, preparer: IdentifierPreparer, change: Alteration) -> str:
+    raise UnsupportedDialect("sqlite", "ALTER QUEUE")
+
+
+def grant(
+    queue: QueueDefinition,
+    preparer: IdentifierPreparer,
+    role: str,
+    privileges: Sequence[Privilege],
+    revoke: bool,
+) -> str:
+    raise UnsupportedDialect("sqlite", "GRANT and REVOKE")
+
+
+def after_create(queue: QueueDefinition, connection: Connection) -> None:
+    """Add the index and triggers, then let other threads and processes at the database."""
+    for text in extra_texts(queue, connection.dialect.identifier_preparer.quote_identifier):
+        connection.exec_driver_sql(text)
+    _write_ahead(connection)
+    share_between_threads(connection)
+
+
+def _write_ahead(connection: Connection) -> None:
+    # Within a transaction SQLite answers with the old mode; the receiver asks again on its own connection.
+    driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+    if not driver.in_transaction:
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+
+
+def payload_type(wire: Wire) -> TypeEngine[Any]:
+    if wire.kind == "text":
+        return Text()
+    if wire.kind == "json":
+        return JSON()
+    return LargeBinary()
+
+
+def deliver_time_type() -> TypeEngine[Any]:
+    return SqliteTimestamp()
+
+
+def deliver_time_sql(bind: str) -> str:
+    return f"CASE WHEN {bind} > 0 THEN {bind} ELSE {NOW_MICROS} - {bind} END"
+
+
+def clock_offset(dialect: object) -> timedelta:
+    """Return what a test moved the clock by: SQLite's own clock knows nothing of it."""
+    return timedelta(microseconds=offset_micros(dialect))
+
+
+def system_column_sql(text: str) -> str:
+    return text
+
+
+def lease_column_sql(name: str, text: str) -> str:
+    raise UnsupportedDialect("sqlite", "a lease column in a statement (Receiver gives message.lease)")
+
+
+def insert_sql(text: str) -> str:
+    return text
+
+
+def receive_sql(name: str, preparer: IdentifierPreparer, arguments: ReceiveArguments) -> str:
+    raise UnsupportedDialect("sqlite", "receive() as a statement (use Receiver, which works in every engine)")
+
+
+def renew_sql(name: str, preparer: IdentifierPreparer, tokens: str) -> str:
+    raise UnsupportedDialect("sqlite", "renew_lease() as a statement (Receiver renews by itself)")
+
+
+def token_array_sql(binds: Sequence[str]) -> str:
+    raise UnsupportedDialect("sqlite", "renew_lease() as a statement (Receiver renews by itself)")
+
+
+def classify(error: BaseException) -> Failure | None:
+    return Failure.DUPLICATE if mentions(error, "unique constraint failed") else None
+
+
+def outcome_is_unknown(error: BaseException) -> bool:
+    """Return False: a commit on the local disk answers."""
+    return False
+
+
+def before_skip(queue: QueueDefinition, connection: Connection) -> None:
+    """Take the write lock, so that nobody sends between the look at the keys and the insert."""
+    name = connection.dialect.identifier_preparer.quote_identifier(queue.name)
+    connection.exec_driver_sql(f"DELETE FROM {name} WHERE 0")

@@ -1,0 +1,95 @@
+"""A received message's lease, and what stands in for a payload that cannot be decoded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from .exc import LeaseLost, PayloadError
+
+
+class Lease:
+    """The right to work on a delivered message, for 10 seconds at a time.
+
+    A Receiver renews it in the background about every 5 seconds. ``token`` is the current token (opaque, it
+    changes with each renewal), ``expires_at`` the database's stamp (aware, UTC): compare it with nothing but
+    other stamps of the database. ``lost`` is an Event that is set once the database has said that the lease
+    is not ours any more. ::
+
+        for part in parts:
+            message.lease.raise_if_lost()
+            work_on(part)
+
+    https://docs.cloud.google.com/spanner/docs/queues/queues-overview
+    """
+
+    def __init__(self, queue: str, keys: Mapping[str, object], token: Any, expires_at: datetime) -> None:
+        self.queue = queue
+        self.keys = dict(keys)
+        self.token = token
+        self.expires_at = expires_at
+        self.lost = threading.Event()
+        self.reason = ""
+
+    def raise_if_lost(self) -> None:
+        """Raise LeaseLost if the message may be delivered to somebody else; else return at once.
+
+        Example: ``message.lease.raise_if_lost()`` before each part of long work.
+
+        https://docs.cloud.google.com/spanner/docs/queues/queues-overview
+        """
+        if self.lost.is_set():
+            raise LeaseLost(self.queue, self.keys, self.reason)
+
+    def renewed(self, token: Any, expires_at: datetime) -> None:
+        """Take the new token; called by the lease keeper."""
+        self.token = token
+        self.expires_at = expires_at
+
+    def lose(self, reason: str) -> None:
+        """Note that the lease is lost, and why; called by the lease keeper."""
+        if not self.lost.is_set():
+            self.reason = reason
+            self.lost.set()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An Event cannot be pickled, and nobody keeps the lease of a copy.
+        return {**self.__dict__, "lost": self.lost.is_set()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lost = threading.Event()
+        if state["lost"]:
+            self.lost.set()
+
+    def __repr__(self) -> str:
+        state = f"lost: {self.reason}" if self.lost.is_set() else f"until {self.expires_at.isoformat()}"
+        return f"<Lease of {self.keys} of {self.queue}, {state}>"
+
+
+class UndecodablePayload:
+    """Stand in for a payload that the payload type could not decode.
+
+    ``raw`` is what the database holds and ``error`` the PayloadError; using it as the payload raises that
+    error, so that it cannot be taken for one.
+    """
+
+    def __init__(self, error: PayloadError) -> None:
+        self.error = error
+        self.raw = error.raw
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.error
+
+    def __getitem__(self, key: object) -> NoReturn:
+        raise self.error
+
+    def __iter__(self) -> NoReturn:
+        raise self.error
+
+    def __repr__(self) -> str:
+        return f"<undecodable payload: {self.error}>"

@@ -1,0 +1,41 @@
+"""Decode a stored payload; one that cannot be decoded becomes a value that says so."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from ..exc import PayloadError
+from ..message import UndecodablePayload
+from ..payload import PayloadType
+
+
+def decode_payload(payload: PayloadType[Any], stored: Any) -> Any:
+    """Return the payload for its stored form; JSON may still be text."""
+    try:
+        if payload.wire.kind == "json" and isinstance(stored, str):
+            stored = json.loads(stored)
+        return payload.decode(stored)
+    except PayloadError as error:
+        return UndecodablePayload(error)
+    except ValueError as error:
+        return _undecodable(payload, stored, error)
+
+
+def decode_wire(payload: PayloadType[Any], text: str) -> Any:
+    """Return the payload for the text that Spanner's protocol carries: bytes are base64 there."""
+    if payload.wire.kind not in ("bytes", "proto"):
+        return decode_payload(payload, text)
+    try:
+        stored = base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        return _undecodable(payload, text, error)
+    return decode_payload(payload, stored)
+
+
+def _undecodable(payload: PayloadType[Any], stored: Any, cause: Exception) -> UndecodablePayload:
+    error = PayloadError(f"the stored payload cannot be decoded: {cause}", raw=stored, codec=repr(payload))
+    error.__cause__ = cause
+    return UndecodablePayload(error)

@@ -1,0 +1,57 @@
+"""Make mapped messages of received rows: detached, fully loaded, of the right class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Column, inspect
+from sqlalchemy.orm import Mapper, make_transient_to_detached
+from sqlalchemy.orm.attributes import set_committed_value
+
+from .. import _mapping
+from ..definition import definition_of
+from ..message import Lease
+from ..orm import QueueMessage
+from .transport import ReceivedRow
+
+
+class MessageFactory:
+    """Turn rows of one queue into instances of the classes that are mapped to it."""
+
+    def __init__(self, model: type[QueueMessage]) -> None:
+        mapper: Mapper[Any] = inspect(model)
+        self.mapper = mapper
+        self.queue = _mapping.queue_table(mapper)
+        definition = definition_of(self.queue)
+        self._columns: list[Column[Any]] = [*definition.keys, definition.payload, definition.deliver_time]
+        self._key_names = [column.key for column in definition.keys]
+        self._key_count = len(definition.keys)
+        self._discriminator = self._position(mapper.polymorphic_on)
+        self._attributes = {mapper: self._names(mapper)}
+        self.payload_name = self._attributes[mapper][self._key_count]
+
+    def __call__(self, row: ReceivedRow) -> QueueMessage:
+        mapper = self._mapper_for(row)
+        instance: QueueMessage = mapper.class_manager.new_instance()
+        values = dict(zip(self._attributes[mapper], row.values, strict=True))
+        for name, value in values.items():
+            set_committed_value(instance, name, value)
+        make_transient_to_detached(instance)
+        _mapping.remember_received(instance, values)
+        keys = dict(zip(self._key_names, row.values[: self._key_count], strict=True))
+        instance.__dict__[_mapping.LEASE_ATTRIBUTE] = Lease(self.queue.name, keys, row.token, row.expires_at)
+        return instance
+
+    def _mapper_for(self, row: ReceivedRow) -> Mapper[Any]:
+        if self._discriminator is None:
+            return self.mapper
+        mapper = self.mapper.polymorphic_map.get(row.values[self._discriminator], self.mapper)
+        if mapper not in self._attributes:
+            self._attributes[mapper] = self._names(mapper)
+        return mapper
+
+    def _names(self, mapper: Mapper[Any]) -> list[str]:
+        return [mapper.get_property_by_column(column).key for column in self._columns]
+
+    def _position(self, column: Any) -> int | None:
+        return next((at for at, ours in enumerate(self._columns) if ours is column), None)

@@ -1,0 +1,1 @@
+"""What the embedded mode adds to a SQLite engine: a movable clock, shared memory, wake-ups."""
