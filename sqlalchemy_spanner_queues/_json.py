@@ -1,7 +1,8 @@
-"""The codecs behind Json(): plain values, msgspec for dataclasses and typed dicts, pydantic for its models."""
+"""The codecs behind Json(): plain values, msgspec for dataclasses and the like, pydantic for its models."""
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any, Protocol
 
@@ -48,7 +49,9 @@ class _Msgspec:
             plain = self._to_builtins(value)
             self._convert(plain, self._model)
         except (TypeError, ValueError) as error:
-            raise PayloadError(f"{codec}: the payload does not fit: {error}", raw=value, codec=codec) from error
+            raise PayloadError(
+                f"{codec}: the payload does not fit: {error}", raw=value, codec=codec
+            ) from error
         check_plain(plain, value, codec)
         if not _same_kind(value, self._model):
             raise PayloadError(
@@ -126,4 +129,4 @@ def _dict_problem(value: Any) -> str | None:
 
 def _same_kind(value: object, model: type[Any]) -> bool:
     # A TypedDict is a dict at run time, and a generic alias is no class to compare with.
-    return not isinstance(model, type) or isinstance(value, dict) or isinstance(value, model)
+    return not inspect.isclass(model) or isinstance(value, dict | model)

@@ -8,10 +8,11 @@ from typing import Any
 from sqlalchemy import ColumnDefault, Table, event, inspect
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Mapper, Session, make_transient_to_detached, object_session, relationship
-from sqlalchemy.orm.attributes import NO_VALUE, set_committed_value
+from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm.base import LoaderCallableStatus
 
 from .columns import Delay
-from .definition import QueueDefinition, definition_of, find_definition
+from .definition import QueueDefinition, as_table, definition_of, find_definition
 from .exc import MessageImmutable, QueueDefinitionError
 
 PARENT_RELATIONSHIP = "_queue_parent"
@@ -44,11 +45,11 @@ def accept_deliver_arguments(cls: type[Any]) -> None:
     cls.__init__ = __init__
 
 
-def queue_table(mapper: Mapper[Any]) -> Table:
-    table = mapper.local_table
-    if not isinstance(table, Table) or find_definition(table) is None:
+def queue_table(mapper: Mapper[Any]) -> Table[Any]:
+    table = as_table(mapper.local_table)
+    if table is None or find_definition(table) is None:
         raise QueueDefinitionError(
-            str(table),
+            str(mapper.local_table.description),
             f"{mapper.class_.__name__} is a QueueMessage, but is not mapped to a queue",
             "map it to a Queue(...), or put QueueMessage first among its bases",
         )
@@ -98,7 +99,7 @@ def _refuse_change(target: Any, value: Any, oldvalue: Any, initiator: Any) -> No
     state = inspect(target)
     if state.key is None or _same(oldvalue, value):
         return
-    if oldvalue is NO_VALUE and initiator.key in state.unloaded and state.detached:
+    if oldvalue is LoaderCallableStatus.NO_VALUE and initiator.key in state.unloaded and state.detached:
         return
     raise MessageImmutable(queue_table(state.mapper).name, f"{initiator.key} = {value!r}")
 

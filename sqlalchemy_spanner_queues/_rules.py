@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn
 from sqlalchemy import CheckConstraint, Column, DateTime, Table, UniqueConstraint
 from sqlalchemy.schema import DefaultClause, SchemaItem
 
-from .definition import PAYLOAD, SYSTEM_NAMES, QueueDefinition
+from .definition import PAYLOAD, SYSTEM_NAMES, QueueDefinition, columns_in
 from .exc import QueueDefinitionError
 from .payload import PayloadType
 
@@ -24,11 +24,11 @@ def check_items(name: str, schema: str | None, items: list[SchemaItem]) -> None:
     """Check what stands in a declaration before its columns are sorted into key and payload."""
     if schema is not None:
         _fail(name, f"a queue cannot stand in a named schema ({schema!r})", "declare it without schema=")
+    for column in columns_in(items):
+        _check_column(name, column)
     for item in items:
         if isinstance(item, CheckConstraint | UniqueConstraint):
             _fail(name, f"a queue takes no {type(item).__name__}", "check the payload where it is sent")
-        if isinstance(item, Column):
-            _check_column(name, item)
 
 
 def check_payload(name: str, columns: list[Column[Any]]) -> Column[Any]:
@@ -64,7 +64,11 @@ def check_keys(name: str, columns: list[Column[Any]]) -> tuple[Column[Any], ...]
         if column.name.lower().startswith("spanner_"):
             _fail(name, f"the key column {column.name!r} starts with 'spanner_'", "rename it")
         if column.computed is not None and not column.computed.persisted:
-            _fail(name, f"the generated key column {column.name!r} is not STORED", "use Computed(..., persisted=True)")
+            _fail(
+                name,
+                f"the generated key column {column.name!r} is not STORED",
+                "use Computed(..., persisted=True)",
+            )
     if not columns:
         _fail(name, "a queue has at least one key column", "add e.g. message_key('MessageId')")
     return tuple(columns)
@@ -74,12 +78,20 @@ def check_details(queue: QueueDefinition) -> None:
     """Check the clauses that follow the key."""
     named = {column.name: column for column in queue.keys}
     for where in ("descending", "commit_timestamps", "hidden"):
-        allowed = set(named) | ({PAYLOAD} if where == "hidden" else set())
+        allowed = {*named, PAYLOAD} if where == "hidden" else set(named)
         for column in sorted(getattr(queue, where) - allowed):
-            _fail(queue.name, f"{where} names {column!r}, which is no key column", f"use one of {sorted(allowed)}")
+            _fail(
+                queue.name,
+                f"{where} names {column!r}, which is no key column",
+                f"use one of {sorted(allowed)}",
+            )
     for column in sorted(queue.commit_timestamps):
         if not isinstance(named[column].type, DateTime):
-            _fail(queue.name, f"commit_timestamps names {column!r}, which is no timestamp", "use a DateTime key column")
+            _fail(
+                queue.name,
+                f"commit_timestamps names {column!r}, which is no timestamp",
+                "use a DateTime key column",
+            )
     _check_interleave(queue)
     _check_row_deletion(queue, named)
     _check_options(queue)

@@ -89,26 +89,28 @@ class DeliverTimeType(TypeDecorator[datetime]):
 
         return process
 
-    def bind_expression(self, bindvalue: BindParameter[Any]) -> ColumnElement[Any]:
-        return DeliverTimeBind(bindvalue)
+    def bind_expression(self, bindparam: BindParameter[datetime]) -> ColumnElement[datetime]:
+        return DeliverTimeBind(bindparam)
 
     def coerce_compared_value(self, op: Any, value: Any) -> TypeEngine[Any]:
         return Instant()
 
 
-class DeliverTimeBind(ColumnElement[Any]):
+class DeliverTimeBind(ColumnElement[datetime]):
     """The expression that turns the number of a deliver time into the database's timestamp."""
 
     inherit_cache = False
 
-    def __init__(self, bind: BindParameter[Any]) -> None:
+    def __init__(self, bind: BindParameter[datetime]) -> None:
         self.bind = bind
         self.type = bind.type
 
 
 @compiles(DeliverTimeBind)
 def _compile_bind(element: DeliverTimeBind, compiler: SQLCompiler, **kw: Any) -> str:
-    return for_dialect(compiler.dialect, "a deliver time").deliver_time_sql(compiler.process(element.bind, **kw))
+    return for_dialect(compiler.dialect, "a deliver time").deliver_time_sql(
+        compiler.process(element.bind, **kw)
+    )
 
 
 class DeliverTimeColumn(Column[datetime]):
@@ -119,7 +121,12 @@ class DeliverTimeColumn(Column[datetime]):
     @classmethod
     def make(cls) -> DeliverTimeColumn:
         return cls(
-            DELIVER_TIME, DeliverTimeType(), FetchedValue(), key="deliver_time", nullable=False, info={"system": True}
+            DELIVER_TIME,
+            DeliverTimeType(),
+            FetchedValue(),
+            key="deliver_time",
+            nullable=False,
+            info={"system": True},
         )
 
     @classmethod

@@ -19,7 +19,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateTable, DropTable, ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
-from .definition import Interleave, OptionValue, RowDeletion, definition_of
+from .definition import Interleave, OptionValue, RowDeletion, as_table, definition_of
 from .dialects import Privilege, for_dialect
 from .dialects.base import Alteration
 
@@ -39,7 +39,8 @@ class CreateQueue(CreateTable):
     def _execute_on_connection(
         self, connection: Connection, distilled_params: Any, execution_options: Any
     ) -> Any:
-        result = super()._execute_on_connection(connection, distilled_params, execution_options)
+        execute: Any = super()._execute_on_connection
+        result = execute(connection, distilled_params, execution_options)
         for_dialect(connection.dialect, "CREATE QUEUE").after_create(definition_of(self.element), connection)
         return result
 
@@ -136,12 +137,12 @@ class RevokeQueue(GrantQueue):
     revoke = True
 
 
-def queue_of(target: Any) -> Table:
+def queue_of(target: Any) -> Table[Any]:
     """Return the queue behind a mapped class, its mapper, or the queue itself."""
-    if isinstance(target, Table):
-        return target
-    found = getattr(inspect(target, raiseerr=False), "local_table", None)
-    if not isinstance(found, Table):
+    found = as_table(target)
+    if found is None:
+        found = as_table(getattr(inspect(target, raiseerr=False), "local_table", None))
+    if found is None:
         raise TypeError(f"{target!r} is neither a queue nor a class mapped to one")
     return found
 

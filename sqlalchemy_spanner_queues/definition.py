@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -64,9 +64,22 @@ class QueueDefinition:
         table.info[_INFO_KEY] = self
 
 
-def find_definition(table: object) -> QueueDefinition | None:
-    """Return the definition behind a table, or None where the table is no queue."""
-    if not isinstance(table, Table):
+def as_table(thing: object) -> Table[Any] | None:
+    """Return a thing that is a Table as one, with its types; None for anything else."""
+    table: Table[Any] | None = thing if isinstance(thing, Table) else None
+    return table
+
+
+def columns_in(items: Iterable[object]) -> list[Column[Any]]:
+    """Return the columns among the items of a declaration."""
+    columns: list[Column[Any]] = [item for item in items if isinstance(item, Column)]
+    return columns
+
+
+def find_definition(thing: object) -> QueueDefinition | None:
+    """Return the definition behind a table, or None where the thing is no queue."""
+    table = as_table(thing)
+    if table is None:
         return None
     found = table.info.get(_INFO_KEY)
     return found if isinstance(found, QueueDefinition) else None

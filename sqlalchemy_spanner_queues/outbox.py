@@ -17,8 +17,8 @@ from sqlalchemy import and_, inspect, or_, select
 from sqlalchemy.orm import Mapper, Session
 
 from . import _mapping
-from .dialects import for_dialect
 from .definition import definition_of
+from .dialects import for_dialect
 from .exc import MessageAlreadyAcknowledged
 from .orm import QueueMessage
 

@@ -70,6 +70,11 @@ class PayloadType(TypeDecorator[T], Generic[T]):
     def process_result_value(self, value: Any | None, dialect: Dialect) -> T | None:
         return None if value is None else self.decode(value)
 
+    def _checked(self, value: Any, expected: type[Any]) -> Any:
+        if not isinstance(value, expected):
+            raise self._refuse(value, f"takes {expected.__name__}, not {type(value).__name__}")
+        return value
+
     def _refuse(self, value: object, why: str) -> PayloadError:
         return PayloadError(f"{self!r}: {why}", raw=value, codec=repr(self))
 
@@ -90,9 +95,7 @@ class Bytes(PayloadType[bytes]):
         self.wire = Wire("bytes", length)
 
     def encode(self, value: bytes) -> object:
-        if not isinstance(value, bytes):
-            raise self._refuse(value, f"takes bytes, not {type(value).__name__}")
-        return value
+        return self._checked(value, bytes)
 
     def decode(self, stored: Any) -> bytes:
         return bytes(stored)
@@ -114,9 +117,7 @@ class Text(PayloadType[str]):
         self.wire = Wire("text", length)
 
     def encode(self, value: str) -> object:
-        if not isinstance(value, str):
-            raise self._refuse(value, f"takes str, not {type(value).__name__}")
-        return value
+        return self._checked(value, str)
 
     def decode(self, stored: Any) -> str:
         if not isinstance(stored, str):
@@ -183,9 +184,8 @@ class Proto(PayloadType[M], Generic[M]):
         self.wire = Wire("proto", proto_name=str(descriptor.full_name))
 
     def encode(self, value: M) -> object:
-        if not isinstance(value, self.message):
-            raise self._refuse(value, f"takes {self.message.__name__}, not {type(value).__name__}")
-        return value.SerializeToString()
+        message: M = self._checked(value, self.message)
+        return message.SerializeToString()
 
     def decode(self, stored: Any) -> M:
         message = self.message()

@@ -21,13 +21,20 @@ from typing import Any
 from sqlalchemy import Column, Delete, Insert, MetaData, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from . import _rules
 from ._interleave import interleave_with
 from .columns import DeliverTimeColumn
 from .ddl import CreateQueue, DropQueue, queue_of
-from .definition import PAYLOAD, SYSTEM_NAMES, Interleave, OptionValue, QueueDefinition, RowDeletion
+from .definition import (
+    PAYLOAD,
+    SYSTEM_NAMES,
+    Interleave,
+    OptionValue,
+    QueueDefinition,
+    RowDeletion,
+    columns_in,
+)
 from .exc import MessageImmutable
 from .payload import PayloadType
 from .statements import QueueDelete, QueueInsert
@@ -80,7 +87,7 @@ class Queue(Table):
         _rules.check_items(name, schema or metadata.schema, items)
         if payload is not None:
             items.append(Column(PAYLOAD, payload, nullable=False))
-        declared = [item for item in items if isinstance(item, Column) and not _is_system(item)]
+        declared = [column for column in columns_in(items) if not _is_system(column)]
         found = _rules.check_payload(name, declared)
         keys = _rules.check_keys(name, [column for column in declared if column is not found])
         deliver_time = _deliver_time(items)
@@ -119,11 +126,11 @@ class Queue(Table):
 
 
 @compiles(Queue)
-def _compile_queue(element: Queue, compiler: SQLCompiler, **kw: Any) -> str:
+def _compile_queue(element: Queue, compiler: Any, **kw: Any) -> str:
     # Every UPDATE of the queue comes by here before it has a text, whoever wrote it.
     if kw.get("iscrud") and getattr(compiler, "isupdate", False):
         raise MessageImmutable(element.name, "UPDATE")
-    return compiler.visit_table(element, **kw)
+    return str(compiler.visit_table(element, **kw))
 
 
 def _is_system(column: Column[Any]) -> bool:
@@ -132,9 +139,9 @@ def _is_system(column: Column[Any]) -> bool:
 
 def _deliver_time(items: list[SchemaItem]) -> Column[Any]:
     """Return the system column: a fresh one, or the declared one turned into it."""
-    for item in items:
-        if isinstance(item, Column) and _is_system(item):
-            return DeliverTimeColumn.adopt(item)
+    for column in columns_in(items):
+        if _is_system(column):
+            return DeliverTimeColumn.adopt(column)
     return DeliverTimeColumn.make()
 
 

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import CursorResult, Delete, Insert, Table, event
+from sqlalchemy import CursorResult, Delete, Insert, event
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
 
-from .definition import definition_of
+from .definition import find_definition
 from .dialects import Failure, for_dialect
 from .exc import MessageAlreadyAcknowledged, MessageAlreadyExists, SpannerQueuesError
 
@@ -39,7 +38,7 @@ class QueueInsert(Insert):
             if _classify(connection, error) is not Failure.DUPLICATE:
                 raise
             keys = _keys(self.table, distilled_params)
-            raise _refuse_commit(connection, MessageAlreadyExists(self.table.name, keys)) from error
+            raise _refuse_commit(connection, MessageAlreadyExists(_name(self.table), keys)) from error
 
 
 class QueueDelete(Delete):
@@ -59,40 +58,45 @@ class QueueDelete(Delete):
             if _classify(connection, error) is not Failure.GONE:
                 raise
             raise self._gone(connection, distilled_params) from error
-        if for_dialect(connection.dialect).GUARD_BY_ROWCOUNT and result.rowcount != max(len(distilled_params), 1):
+        if for_dialect(connection.dialect).GUARD_BY_ROWCOUNT and result.rowcount != max(
+            len(distilled_params), 1
+        ):
             raise self._gone(connection, distilled_params)
         return result
 
     def _gone(self, connection: Connection, parameters: Parameters) -> SpannerQueuesError:
         keys = _keys(self.table, parameters)
-        return _refuse_commit(connection, MessageAlreadyAcknowledged(self.table.name, keys))
+        return _refuse_commit(connection, MessageAlreadyAcknowledged(_name(self.table), keys))
 
 
 @compiles(QueueDelete)
-def _compile_delete(element: QueueDelete, compiler: SQLCompiler, **kw: Any) -> str:
+def _compile_delete(element: QueueDelete, compiler: Any, **kw: Any) -> str:
     guard = for_dialect(compiler.dialect, "acknowledging a message").GUARD
-    return compiler.visit_delete(element, **kw) + guard
+    return str(compiler.visit_delete(element, **kw)) + guard
 
 
 @compiles(QueueInsert)
-def _compile_insert(element: QueueInsert, compiler: SQLCompiler, **kw: Any) -> str:
+def _compile_insert(element: QueueInsert, compiler: Any, **kw: Any) -> str:
     seam = for_dialect(compiler.dialect, "sending a message")
-    return seam.insert_sql(compiler.visit_insert(element, **kw))
+    return seam.insert_sql(str(compiler.visit_insert(element, **kw)))
 
 
 def _classify(connection: Connection, error: DBAPIError) -> Failure | None:
     return for_dialect(connection.dialect).classify(error)
 
 
+def _name(table: Any) -> str:
+    return str(table.name)
+
+
 def _keys(table: Any, parameters: Parameters) -> list[dict[str, object]]:
     """Return the keys among a statement's parameters, as far as they are there by name."""
-    if not isinstance(table, Table):
-        return []
-    columns = definition_of(table).keys
+    definition = find_definition(table)
+    columns = definition.keys if definition is not None else ()
     return [
         {column.key: row[column.key] for column in columns}
         for row in parameters
-        if all(column.key in row for column in columns)
+        if columns and all(column.key in row for column in columns)
     ]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, Protocol, cast
 
@@ -23,6 +22,14 @@ class _JsonObject(Protocol):
 
 class UntypedBytes(bytes):
     """Base64 text that is sent without a type, so that Spanner takes the column's own."""
+
+
+def encode_bytes(value: bytes | None) -> bytes | None:
+    return None if value is None else base64.b64encode(value)
+
+
+def _encode_untyped(value: bytes | None) -> bytes | None:
+    return None if value is None else UntypedBytes(base64.b64encode(value))
 
 
 def decode_bytes(value: bytes | str | None) -> bytes | None:
@@ -50,22 +57,22 @@ def decode_timestamp(value: datetime | None) -> datetime | None:
 class GoogleBytes(LargeBinary):
     """BYTES, encoded on the way in and decoded on the way out."""
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
-        return lambda value: None if value is None else base64.b64encode(value)
+    def bind_processor(self, dialect: Dialect) -> Any:
+        return encode_bytes
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         return decode_bytes
 
 
 class GoogleJson(JSON):
     """JSON as plain Python values."""
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+    def bind_processor(self, dialect: Dialect) -> Any:
         from google.cloud.spanner_v1.data_types import JsonObject
 
         return JsonObject
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         return decode_json
 
 
@@ -80,12 +87,12 @@ class GoogleProto(UserDefinedType[bytes]):
     def get_col_spec(self, **kw: Any) -> str:
         return self.proto_name
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
-        return lambda value: None if value is None else UntypedBytes(base64.b64encode(value))
+    def bind_processor(self, dialect: Dialect) -> Any:
+        return _encode_untyped
 
 
 class GoogleTimestamp(TIMESTAMP):
     """TIMESTAMP that comes back as a plain aware datetime in UTC."""
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         return decode_timestamp

@@ -43,7 +43,9 @@ def extra_texts(queue: QueueDefinition, quoted: Quoter) -> list[str]:
     if queue.parent is not None and queue.interleave is not None and queue.interleave.in_parent:
         texts += _interleave_triggers(queue, quoted)
     if queue.options.get("disable_send"):
-        texts.append(_refusal(queue, quoted, "disabled", "BEFORE INSERT", queue.name, "", "sending is disabled"))
+        texts.append(
+            _refusal(queue, quoted, "disabled", "BEFORE INSERT", queue.name, "", "sending is disabled")
+        )
     return texts
 
 
@@ -68,7 +70,9 @@ def _interleave_triggers(queue: QueueDefinition, quoted: Quoter) -> list[str]:
         texts.append(_trigger(quoted(f"{queue.name}_cascade"), f"AFTER DELETE ON {quoted(parent)}", body))
     else:
         held = f"WHEN EXISTS (SELECT 1 FROM {quoted(queue.name)} WHERE {theirs})"
-        texts.append(_refusal(queue, quoted, "held", "BEFORE DELETE", parent, held, "messages are interleaved"))
+        texts.append(
+            _refusal(queue, quoted, "held", "BEFORE DELETE", parent, held, "messages are interleaved")
+        )
     return texts
 
 

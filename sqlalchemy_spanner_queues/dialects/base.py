@@ -34,6 +34,8 @@ class QueueDialect(Protocol):
     GUARD: str
     # Where GUARD is empty, the number of deleted rows tells.
     GUARD_BY_ROWCOUNT: bool
+    # The parameter named p1, as the database writes it.
+    RENEW_PARAMETER: str
     LEASE_COLUMNS: tuple[str, str, str]
 
     def create_queue(self, queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: bool) -> str: ...
@@ -69,9 +71,7 @@ class QueueDialect(Protocol):
 
     def insert_sql(self, text: str) -> str: ...
 
-    def receive_sql(
-        self, name: str, preparer: IdentifierPreparer, arguments: ReceiveArguments
-    ) -> str: ...
+    def receive_sql(self, name: str, preparer: IdentifierPreparer, arguments: ReceiveArguments) -> str: ...
 
     def renew_sql(self, name: str, preparer: IdentifierPreparer, tokens: str) -> str: ...
 

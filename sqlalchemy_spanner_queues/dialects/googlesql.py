@@ -5,8 +5,9 @@ https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definitio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final, Literal
 
 from sqlalchemy import Column, String
@@ -24,6 +25,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 ENGINE: Literal["spanner", "sqlite"] = "spanner"
 GUARD: str = " ASSERT_ROWS_MODIFIED 1"
 GUARD_BY_ROWCOUNT: bool = False
+RENEW_PARAMETER: str = "@p1"
 LEASE_COLUMNS: tuple[str, str, str] = (
     "SpannerLeaseExpirationTimestamp",
     "SpannerLeaseToken",
@@ -143,7 +145,7 @@ def classify(error: BaseException) -> Failure | None:
     """Read a failed statement; a batch reports its error by text alone."""
     if mentions(error, "assert_rows_modified"):
         return Failure.GONE
-    if has_type(error, "AlreadyExists") or mentions(error, "already exists"):
+    if has_type(error, "AlreadyExists") or mentions(error, "already exists", "previously existing row"):
         return Failure.DUPLICATE
     return None
 
@@ -161,8 +163,8 @@ def string_literal(value: str) -> str:
     return f"'{escaped}'"
 
 
-def _quoter(preparer: IdentifierPreparer) -> Any:
-    return lambda name: _text.quote(preparer, name)
+def _quoter(preparer: IdentifierPreparer) -> Callable[[str], str]:
+    return partial(_text.quote, preparer)
 
 
 def _literal(value: OptionValue) -> str:

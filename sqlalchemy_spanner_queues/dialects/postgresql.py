@@ -26,6 +26,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 ENGINE: Literal["spanner", "sqlite"] = "spanner"
 GUARD: str = " ASSERT_ROWS_MODIFIED 1"
 GUARD_BY_ROWCOUNT: bool = False
+RENEW_PARAMETER: str = "$1"
 LEASE_COLUMNS: tuple[str, str, str] = (
     "spanner_lease_expiration_timestamp",
     "spanner_lease_token",
@@ -56,7 +57,8 @@ def drop_queue(queue: QueueDefinition, preparer: IdentifierPreparer, if_exists: 
 def alter_queue(queue: QueueDefinition, preparer: IdentifierPreparer, change: Alteration) -> str:
     if change.options is None:
         raise UnsupportedDialect("postgresql", "ALTER QUEUE with anything but SET OPTIONS")
-    return f"ALTER QUEUE {preparer.quote(queue.name)} SET OPTIONS ({_text.option_list(change.options, _literal)})"
+    options = _text.option_list(change.options, _literal)
+    return f"ALTER QUEUE {preparer.quote(queue.name)} SET OPTIONS ({options})"
 
 
 def grant(
@@ -73,7 +75,10 @@ def grant(
         if privilege != "receive"
     ]
     if "receive" in privileges:
-        functions = (_function(preparer, "receive", queue.name), _function(preparer, "renewlease", queue.name))
+        functions = (
+            _function(preparer, "receive", queue.name),
+            _function(preparer, "renewlease", queue.name),
+        )
         objects += [f"EXECUTE ON FUNCTION {function}" for function in functions]
     return ";\n".join(f"{verb} {what} {to} {preparer.quote(role)}" for what in objects)
 
@@ -143,7 +148,9 @@ def token_array_sql(binds: Sequence[str]) -> str:
 def classify(error: BaseException) -> Failure | None:
     if mentions(error, "assert_rows_modified"):
         return Failure.GONE
-    if has_type(error, "AlreadyExists", "UniqueViolation") or mentions(error, "already exists"):
+    if has_type(error, "AlreadyExists", "UniqueViolation") or mentions(
+        error, "already exists", "previously existing row"
+    ):
         return Failure.DUPLICATE
     return None
 

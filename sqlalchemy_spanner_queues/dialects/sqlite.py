@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, cast
 
@@ -24,6 +24,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 ENGINE: Literal["spanner", "sqlite"] = "sqlite"
 GUARD: str = ""
 GUARD_BY_ROWCOUNT: bool = True
+RENEW_PARAMETER: str = ""
 LEASE_COLUMNS: tuple[str, str, str] = ("spanner_lease_until", "spanner_lease_token", "spanner_last")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -32,10 +33,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 class SqliteTimestamp(BigInteger):
     """An instant as microseconds since the epoch: exact, and compared as a number."""
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         return from_micros
 
-    def bind_processor(self, dialect: Dialect) -> Callable[[Any], Any]:
+    def bind_processor(self, dialect: Dialect) -> Any:
         return to_micros
 
 

@@ -42,8 +42,8 @@ class _Held:
 class LeaseKeeper:
     """Renew every lease it holds, about every 5 seconds, until it is let go.
 
-    Only the database's answer says that a lease is lost: a late or failed renewal is tried again. ``monotonic``
-    gives seconds.
+    Only the database's answer says that a lease is lost: a late or failed renewal is tried again.
+    ``monotonic`` gives seconds.
     """
 
     def __init__(self, transport: Renewer, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -107,7 +107,9 @@ class LeaseKeeper:
             return False
         with self._changed:
             for token, item in held.items():
-                if self._held.get(id(item.lease)) is item and not _apply(item.lease, answer, item.finishing, token):
+                if self._held.get(id(item.lease)) is item and not _apply(
+                    item.lease, answer, item.finishing, token
+                ):
                     del self._held[id(item.lease)]
         return True
 

@@ -7,9 +7,18 @@ import binascii
 import json
 from typing import Any
 
+from ..definition import QueueDefinition
 from ..exc import PayloadError
 from ..message import UndecodablePayload
 from ..payload import PayloadType
+
+
+def payload_type_of(queue: QueueDefinition) -> PayloadType[Any]:
+    """Return the payload type of a queue; its declaration has made sure of it."""
+    found = queue.payload.type
+    if not isinstance(found, PayloadType):
+        raise TypeError(f"the payload of {queue.name!r} has the type {found!r}")
+    return found
 
 
 def decode_payload(payload: PayloadType[Any], stored: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 from ..message import Lease
 from .keeper import LeaseKeeper
 from .staleness import Staleness
-from .transport import ReceivedRow, ReceiveRequest, Stream, Transport, TransientError
+from .transport import ReceivedRow, ReceiveRequest, Stream, TransientError, Transport
 
 log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
 
@@ -95,7 +95,7 @@ class Reader(Generic[ItemT]):
             self._wanted = False
             taken = list(self._waiting)
             self._waiting.clear()
-            if not taken and self._error is not None:
+            if not taken and self._error is not None and not self._stopping:
                 raise self._error
             return taken
 
@@ -103,8 +103,9 @@ class Reader(Generic[ItemT]):
         try:
             self._read_on()
         except BaseException as error:
-            with self._changed:
-                self._error = error if not self._stopping else None
+            # The loop over the receiver raises it; see take().
+            log.error("receiving ended: %s", error, exc_info=True)
+            self._error = error
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -124,7 +125,7 @@ class Reader(Generic[ItemT]):
                     self._changed.wait_for(lambda: self._stopping, timeout=pause)
 
     def _pause(self, failures: int, error: TransientError) -> float:
-        pause = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
+        pause: float = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
         pause *= random.uniform(0.5, 1.0)
         if not self._stopping:
             level = logging.WARNING if error.overloaded or failures > 1 else logging.INFO

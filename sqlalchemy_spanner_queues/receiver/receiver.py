@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
@@ -12,7 +12,6 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
-from ..definition import definition_of
 from ..dialects import for_dialect
 from ..dialects.base import ReceiveArguments
 from ..exc import CommitOutcomeUnknown
@@ -124,7 +123,7 @@ class Receiver(Generic[MessageT]):
                 yield [one.item for one in usable]
 
     @contextmanager
-    def processing(self, message: MessageT) -> Iterator[Session]:
+    def processing(self, message: MessageT) -> Generator[Session]:
         """Give a Session whose commit contains the work and the acknowledgment, or neither.
 
         ::
@@ -189,7 +188,7 @@ class Receiver(Generic[MessageT]):
         return LeaseKeeper(self._transport())
 
     def _transport(self) -> Any:
-        return transport_for(self._engine, definition_of(self._factory.queue), self._spanner_database)
+        return transport_for(self._engine, self._factory.queue, self._spanner_database)
 
     def _make_message(self, row: ReceivedRow) -> tuple[MessageT, Lease]:
         message: Any = self._factory(row)

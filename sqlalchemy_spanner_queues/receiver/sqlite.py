@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -36,7 +36,7 @@ from ..dialects.sqlite import EPOCH
 from ..sqlite_mode.clock import now_micros
 from ..sqlite_mode.wake import bell_of
 from .filters import onto
-from .payloads import decode_payload
+from .payloads import decode_payload, payload_type_of
 from .transport import ReceivedRow, ReceiveRequest, Renewal, Token, TransientError
 
 DEFAULT_BATCH: Final = 100
@@ -52,6 +52,7 @@ class _Tables:
 
     def __init__(self, queue: QueueDefinition) -> None:
         self.definition = queue
+        self.payload = payload_type_of(queue)
         self.table: TableClause = table(
             queue.name,
             *(column(c.name, c.type) for c in queue.keys),
@@ -114,7 +115,11 @@ class SqliteTransport:
         return answer
 
     def _present(self, rows: Mapping[int, str]) -> Select[Any]:
-        return select(self._tables.rowid).select_from(self._tables.table).where(self._tables.rowid.in_(list(rows)))
+        return (
+            select(self._tables.rowid)
+            .select_from(self._tables.table)
+            .where(self._tables.rowid.in_(list(rows)))
+        )
 
 
 class SqliteStream:
@@ -168,9 +173,9 @@ class SqliteStream:
         return [self._received(row, f"{row[0]}.{nonce}", until, at == last) for at, row in enumerate(rows)]
 
     def _received(self, row: Row[Any], token: str, until: int, last: bool) -> ReceivedRow:
-        *keys, stored, deliver_time = row[3:]
-        payload = decode_payload(self._tables.definition.payload.type, stored)
-        return ReceivedRow([*keys, payload, deliver_time], token, stamp(until), last)
+        values: list[Any] = list(row)[3:]
+        values[-2] = decode_payload(self._tables.payload, values[-2])
+        return ReceivedRow(values, token, stamp(until), last)
 
     def _touch(self) -> Any:
         return update(self._tables.table).where(literal_column("0") == 1).values(spanner_deliveries=0)
@@ -202,11 +207,12 @@ class SqliteStream:
 
 def _leased(row: Row[Any], now: int, until: int, nonce: str) -> dict[str, object]:
     """Return the lease of a row: it comes back when the lease ran out, and the back-off of its deliveries."""
-    deliveries, first = row[1] + 1, row[2] or now
+    rowid, delivered, first_delivery, *_ = list(row)
+    deliveries, first = delivered + 1, first_delivery or now
     rest = redelivery_delay(deliveries, (until - first) / SECOND)
     return {
-        "row": row[0],
-        "token": f"{row[0]}.{nonce}",
+        "row": rowid,
+        "token": f"{rowid}.{nonce}",
         "until": until,
         "available": until + round(rest * SECOND),
         "first": first,
@@ -216,7 +222,7 @@ def _leased(row: Row[Any], now: int, until: int, nonce: str) -> dict[str, object
 
 def _raw_type(queue: QueueDefinition) -> TypeEngine[Any]:
     # As it is stored: one payload that cannot be decoded must not fail the rows around it.
-    return Text() if queue.payload.type.wire.kind in ("text", "json") else LargeBinary()
+    return Text() if payload_type_of(queue).wire.kind in ("text", "json") else LargeBinary()
 
 
 def stamp(micros: int) -> datetime:
@@ -224,7 +230,7 @@ def stamp(micros: int) -> datetime:
 
 
 @contextmanager
-def _transaction(engine: Engine) -> Iterator[Connection]:
+def _transaction(engine: Engine) -> Generator[Connection]:
     try:
         with engine.begin() as connection:
             yield connection

@@ -24,10 +24,13 @@ class _SharedMemory:
 
     def __init__(self, source: sqlite3.Connection) -> None:
         self._uri = f"file:/queues-{uuid4().hex}?vfs=memdb"
-        self._anchor = self()
+        self._anchor = self.connect()
         source.backup(self._anchor)
 
-    def __call__(self) -> sqlite3.Connection:
+    def __call__(self) -> DBAPIConnection:
+        return cast(DBAPIConnection, self.connect())
+
+    def connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self._uri, uri=True, check_same_thread=False)
 
 

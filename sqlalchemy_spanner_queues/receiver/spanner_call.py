@@ -1,0 +1,112 @@
+"""One session of our own on the engine's client, and streaming calls in it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, cast
+
+from google.api_core import exceptions as google_exceptions
+from google.cloud.spanner_v1 import ExecuteSqlRequest, TransactionOptions, TransactionSelector
+from google.protobuf.struct_pb2 import Struct
+from sqlalchemy.engine import Engine
+
+from ..exc import SpannerQueuesError
+from .spanner_values import value_pb
+
+log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
+
+SESSION_TIMEOUT_SECONDS = 10.0
+
+_STRONG = TransactionSelector(
+    single_use=TransactionOptions(read_only=TransactionOptions.ReadOnly(strong=True))
+)
+
+
+class Call(Protocol):
+    """A gRPC stream that can be cancelled from any thread."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+    def __next__(self) -> Any: ...
+
+    def cancel(self) -> Any: ...
+
+
+class SpannerCalls:
+    """Run strong, single-use queries in a session that belongs to one receiver.
+
+    The engine's pool is asked for its client once; no connection of it is kept.
+    """
+
+    def __init__(self, engine: Engine, spanner_database: str | None) -> None:
+        self._engine = engine
+        self._path = spanner_database
+        self._lock = threading.Lock()
+        self._database: Any = None
+        self._session = ""
+
+    def stream(self, sql: str, values: Mapping[str, Any], types: Mapping[str, Any], timeout: float) -> Call:
+        """Start a query and return its stream at once, before anything has arrived; seconds."""
+        session, database = self._ready()
+        request = ExecuteSqlRequest(
+            session=session,
+            sql=sql,
+            params=Struct(fields={name: value_pb(value) for name, value in values.items()}),
+            param_types=dict(types),
+            transaction=_STRONG,
+        )
+        call = database.spanner_api.transport.execute_streaming_sql
+        return cast(Call, call(request, metadata=_routing(database.name, session), timeout=timeout))
+
+    def forget_session(self) -> None:
+        with self._lock:
+            self._session = ""
+
+    def close(self) -> None:
+        """Give the session back; what goes wrong is left to Spanner, which drops idle sessions by itself."""
+        with self._lock:
+            session, self._session = self._session, ""
+        if session:
+            try:
+                self._database.spanner_api.delete_session(
+                    name=session, metadata=_routing(self._database.name, session), retry=None, timeout=1.0
+                )
+            except google_exceptions.GoogleAPICallError as error:
+                log.debug("the session %s was not deleted: %s", session, error)
+
+    def _ready(self) -> tuple[str, Any]:
+        with self._lock:
+            if self._database is None:
+                self._database = _database_of(self._engine)
+            if not self._session:
+                self._session = self._create_session()
+            return self._session, self._database
+
+    def _create_session(self) -> str:
+        database = self._database
+        created = database.spanner_api.create_session(
+            request={"database": database.name, "session": {"creator_role": database.database_role or ""}},
+            metadata=[("google-cloud-resource-prefix", database.name)],
+            retry=None,
+            timeout=SESSION_TIMEOUT_SECONDS,
+        )
+        return str(created.name)
+
+
+def _routing(database: str, session: str) -> list[tuple[str, str]]:
+    return [("google-cloud-resource-prefix", database), ("x-goog-request-params", f"session={session}")]
+
+
+def _database_of(engine: Engine) -> Any:
+    connection = engine.raw_connection()
+    try:
+        database = getattr(connection.driver_connection, "database", None)
+    finally:
+        connection.close()
+    if database is None:
+        raise SpannerQueuesError(
+            f"the engine {engine.url!r} does not tell which Spanner database it is connected to"
+        )
+    return database

@@ -1,0 +1,158 @@
+"""Words that the conformance tests share: send, count, and take from a receiver without ever hanging."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+from sqlalchemy import func, select
+from sqlalchemy.engine import Engine
+from sqlalchemy.orm import Session
+
+from sqlalchemy_spanner_queues import QueueMessage, Receiver, SpannerQueuesError, acknowledge
+from tests.conformance.engines import World
+from tests.conformance.models import Job
+
+T = TypeVar("T")
+MessageT = TypeVar("MessageT", bound=QueueMessage)
+
+# Long enough for a loaded machine; nothing waits so long unless it is broken.
+TIMEOUT_SECONDS = 20.0
+# How long "nothing arrives" is listened for, where no marker can be sent behind it.
+SILENCE_SECONDS = 0.4
+MARKER = "~marker"
+
+
+class Running:
+    """A function that runs in a thread of its own; ``result`` waits for it, with a limit."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="conformance", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._result = self._function()
+        except BaseException as error:  # noqa: BLE001 - raised again by result()
+            self._error = error
+
+    def ended(self, timeout: float) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def result(self, timeout: float = TIMEOUT_SECONDS) -> Any:
+        if not self.ended(timeout):
+            pytest.fail(f"{self._function} did not end within {timeout:g} s")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+def send(world: World, *rows: Any) -> None:
+    with Session(world.engine) as session, session.begin():
+        session.add_all(rows)
+
+
+def send_jobs(world: World, *keys: str) -> None:
+    send(world, *(Job(key=key, payload=key.encode()) for key in keys))
+
+
+def count(world: World, model: type[Any]) -> int:
+    with Session(world.engine) as session:
+        return session.scalar(select(func.count()).select_from(model)) or 0
+
+
+def finish(engine: Engine, *messages: QueueMessage) -> None:
+    """Acknowledge messages in a transaction of their own."""
+    with Session(engine) as session, session.begin():
+        acknowledge(session, *messages)
+
+
+def take(receiver: Receiver[MessageT], number: int = 1, timeout: float = TIMEOUT_SECONDS) -> list[MessageT]:
+    """Take messages from a receiver's loop, one by one; the lease of the last one is kept."""
+    return _limited(receiver, lambda: _take(receiver, number), timeout)
+
+
+def take_one(receiver: Receiver[MessageT], timeout: float = TIMEOUT_SECONDS) -> MessageT:
+    return take(receiver, 1, timeout)[0]
+
+
+def take_batch(receiver: Receiver[MessageT], timeout: float = TIMEOUT_SECONDS) -> list[MessageT]:
+    """Take the next batch of a receiver; the leases of the whole batch are kept."""
+    return _limited(receiver, lambda: next(receiver.batches()), timeout)
+
+
+def arrivals(world: World, receiver: Receiver[Job]) -> list[Job]:
+    """Send a marker, and return all jobs that arrive up to the end of its batch, acknowledging nothing."""
+    send_jobs(world, MARKER)
+    found = _limited(receiver, lambda: _up_to_marker(receiver), TIMEOUT_SECONDS)
+    finish(world.engine, *(job for job in found if job.key == MARKER))
+    return [job for job in found if job.key != MARKER]
+
+
+def keys(jobs: Sequence[Job]) -> list[str]:
+    return sorted(job.key for job in jobs)
+
+
+def arriving_keys(world: World, **options: Any) -> list[str]:
+    """Return the keys of the jobs that a fresh receiver is given now."""
+    with Receiver(world.engine, Job, **options) as receiver:
+        return keys(arrivals(world, receiver))
+
+
+def silent(receiver: Receiver[Any], seconds: float = SILENCE_SECONDS) -> bool:
+    """Tell whether the receiver is given nothing for a while; it is stopped afterwards."""
+    running = Running(lambda: _take(receiver, 1))
+    ended = running.ended(seconds)
+    receiver.stop()
+    return not ended and not running.result()
+
+
+@contextmanager
+def caught(*errors: type[BaseException]) -> Iterator[None]:
+    """Catch errors as careless code would, failing the test when there is none."""
+    try:
+        yield
+    except errors:
+        return
+    pytest.fail(f"none of {errors} was raised")
+
+
+def uncommitted(session: Session) -> None:
+    """Try to commit, and see it refused."""
+    with pytest.raises((SpannerQueuesError, Exception)):
+        session.commit()
+    session.rollback()
+
+
+def _take(receiver: Receiver[MessageT], number: int) -> list[MessageT]:
+    found: list[MessageT] = []
+    for message in receiver:
+        found.append(message)
+        if len(found) == number:
+            break
+    return found
+
+
+def _up_to_marker(receiver: Receiver[Job]) -> list[Job]:
+    found: list[Job] = []
+    for batch in receiver.batches():
+        found += batch
+        if any(job.key == MARKER for job in batch):
+            break
+    return found
+
+
+def _limited(receiver: Receiver[Any], function: Callable[[], T], timeout: float) -> T:
+    running = Running(function)
+    if not running.ended(timeout):
+        receiver.stop()
+        pytest.fail(f"the receiver did not deliver within {timeout:g} s what the test waits for")
+    result: T = running.result()
+    return result

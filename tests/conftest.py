@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from tests.emulator_fixture import emulator
+
+__all__ = ["emulator"]
+
+_engines: set[str] = {f"SQLite {sqlite3.sqlite_version}"}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" and report.passed and "emulator" in report.nodeid:
+        _engines.add("official Spanner emulator behind the gateway")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"engines that the tests ran on: {', '.join(sorted(_engines))}")
