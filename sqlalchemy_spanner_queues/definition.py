@@ -66,8 +66,10 @@ class QueueDefinition:
 
 def as_table(thing: object) -> Table[Any] | None:
     """Return a thing that is a Table as one, with its types; None for anything else."""
-    table: Table[Any] | None = thing if isinstance(thing, Table) else None
-    return table
+    if isinstance(thing, Table):
+        table: Table[Any] = thing
+        return table
+    return None
 
 
 def columns_in(items: Iterable[object]) -> list[Column[Any]]:

@@ -65,12 +65,7 @@ class GoogleBytes(LargeBinary):
 
 
 class GoogleJson(JSON):
-    """JSON as plain Python values."""
-
-    def bind_processor(self, dialect: Dialect) -> Any:
-        from google.cloud.spanner_v1.data_types import JsonObject
-
-        return JsonObject
+    """JSON as plain Python values; on the way in the dialect's own serializer is right."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Any:
         return decode_json

@@ -35,6 +35,7 @@ class Bell:
         self._files = files
         self._changed = threading.Condition()
         self._count = 0
+        self._committing: set[int] = set()
         self._commit_started = -SETTLE_SECONDS
         self._look_seconds = LOOK_SECONDS if files else threading.TIMEOUT_MAX
 
@@ -64,13 +65,19 @@ class Bell:
         elapsed = time.monotonic() - self._commit_started
         return max(elapsed, FIRST_LOOK_SECONDS) if elapsed < SETTLE_SECONDS else None
 
-    def committing(self, _connection: Connection) -> None:
+    def committing(self, connection: Connection) -> None:
         # The event comes before the commit itself; a connection that is kept open gives no later sign.
-        self._commit_started = time.monotonic()
+        with self._changed:
+            self._commit_started = time.monotonic()
+            self._committing.add(id(connection.connection.dbapi_connection))
         self.ring()
 
-    def returned(self, _dbapi: DBAPIConnection | None, _record: ConnectionPoolEntry) -> None:
-        self._commit_started = -SETTLE_SECONDS
+    def returned(self, dbapi_connection: DBAPIConnection | None, _record: ConnectionPoolEntry) -> None:
+        with self._changed:
+            if id(dbapi_connection) not in self._committing:
+                return
+            self._committing.discard(id(dbapi_connection))
+            self._commit_started = -SETTLE_SECONDS
         self.ring()
 
     def _stamp(self) -> Stamp:
