@@ -10,15 +10,9 @@ from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator
 
 
 @pytest.fixture(scope="session")
-def _emulator_process() -> Iterator[Emulator]:
+def emulator() -> Iterator[Emulator]:
+    """A running emulator; a test that moves its clock or injects faults calls ``reset`` on it."""
     if find_emulator() is None:
         pytest.skip("no official Spanner emulator: none runs, none is installed, and Docker does not answer")
     with Emulator() as emulator:
         yield emulator
-
-
-@pytest.fixture
-def emulator(_emulator_process: Emulator) -> Emulator:
-    """The running emulator, without the faults and the clock of the test before."""
-    _emulator_process.reset()
-    return _emulator_process

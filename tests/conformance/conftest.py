@@ -1,36 +1,62 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from sqlalchemy_spanner_queues.emulator import Emulator
 from tests.conformance.engines import ENGINES, World, emulator_world, sqlite_world
 from tests.conformance.models import Base
 
+OpenWorld = Callable[..., World]
+
 
 @pytest.fixture(params=ENGINES)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """A fresh database of each engine in turn; no test may leave a thread of ours behind."""
-    kind = request.param
-    if kind == "emulator":
-        emulator = request.getfixturevalue("emulator")
+def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenWorld]:
+    """Open a fresh database of each engine in turn, with options for ``create_engine``.
+
+    No test may leave a thread of ours behind.
+    """
+    kind, opened = request.param, list[World]()
+    emulator = request.getfixturevalue("emulator") if kind == "emulator" else None
+    if emulator is not None:
         emulator.reset()
-        world = emulator_world(emulator)
-    else:
-        url = "sqlite://" if kind == "sqlite-memory" else f"sqlite:///{tmp_path / 'queues.db'}"
-        world = sqlite_world(kind, url)
-    yield world
-    world.engine.dispose()
+
+    def open_it(**options: object) -> World:
+        world = emulator_world(emulator, **options) if emulator else sqlite_world(kind, tmp_path, **options)
+        opened.append(world)
+        return world
+
+    yield open_it
+    for world in opened:
+        world.engine.dispose()
     assert leftover_threads() == []
 
 
 @pytest.fixture
+def world(open_world: OpenWorld) -> World:
+    """A fresh database of each engine in turn."""
+    return open_world()
+
+
+@pytest.fixture
 def ready(world: World) -> World:
-    """A world in which the tables and queues of models.py exist."""
+    """A fresh database in which the tables and queues of models.py exist."""
     world.create(Base.metadata)
     return world
+
+
+@pytest.fixture
+def gateway(emulator: Emulator) -> Iterator[World]:
+    """The emulator alone, with the tables and queues of models.py, for faults and requests on the wire."""
+    emulator.reset()
+    world = emulator_world(emulator)
+    world.create(Base.metadata)
+    yield world
+    world.engine.dispose()
+    assert leftover_threads() == []
 
 
 def leftover_threads(patience: float = 2.0) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, MetaData, create_engine
@@ -17,14 +18,13 @@ ENGINES = ("sqlite-memory", "sqlite-file", "emulator")
 class World:
     """An empty database with queues, and a hand on its delivery clock.
 
-    ``advance`` moves the clock by seconds; ``savepoints`` and ``proto_columns`` say what the database itself
-    can do; ``emulator`` is there for what only requests on the wire can show.
+    ``advance`` moves the clock by seconds. ``savepoints`` and ``proto_columns`` say what the database itself
+    can do. ``emulator`` is there for faults and for counting requests.
     """
 
     kind: str
     engine: Engine
     advance: Callable[[float], None]
-    another_engine: Callable[..., Engine]
     savepoints: bool = True
     proto_columns: bool = True
     emulator: Any = None
@@ -33,32 +33,25 @@ class World:
         metadata.create_all(self.engine)
 
 
-def sqlite_world(kind: str, url: str) -> World:
-    engine = create_engine(url)
-
-    def another_engine(**options: Any) -> Engine:
-        if kind == "sqlite-memory":
-            # A second engine of a memory database is a second database: the pool alone can be another.
-            raise LookupError("a memory database belongs to one engine")
-        other = create_engine(url, **options)
-        clock.advance(other.dialect, clock.offset_micros(engine.dialect) / 1_000_000)
-        return other
-
-    return World(kind, engine, lambda seconds: clock.advance(engine.dialect, seconds), another_engine)
+def sqlite_world(kind: str, folder: Path, **options: Any) -> World:
+    """Make a SQLite database; options go to ``create_engine``."""
+    if kind == "sqlite-memory":
+        # A memory database with a queue has a pool of the package's own, which has no limit.
+        for limit in ("pool_size", "max_overflow", "pool_timeout"):
+            options.pop(limit, None)
+    engine = create_engine(
+        "sqlite://" if kind == "sqlite-memory" else f"sqlite:///{folder / 'queues.db'}", **options
+    )
+    return World(kind, engine, lambda seconds: clock.advance(engine.dialect, seconds))
 
 
-def emulator_world(emulator: Any) -> World:
-    engine = emulator.create_engine()
-
-    def another_engine(**options: Any) -> Engine:
-        connect_args = dict(engine.dialect.create_connect_args(engine.url)[1])
-        raise NotImplementedError(connect_args)
-
+def emulator_world(emulator: Any, **options: Any) -> World:
+    """Make a database behind the gateway; options go to ``create_engine``."""
+    # Spanner has no savepoints, and its proto columns need a proto bundle in the database.
     return World(
         "emulator",
-        engine,
+        emulator.create_engine(**options),
         emulator.advance,
-        another_engine,
         savepoints=False,
         proto_columns=False,
         emulator=emulator,
