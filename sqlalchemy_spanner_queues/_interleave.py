@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import ForeignKeyConstraint, MetaData, Table, event
+from sqlalchemy import DateTime, ForeignKeyConstraint, MetaData, Table, event
 
 from . import _rules
+from .columns import Instant
 from .definition import QueueDefinition, definition_of, find_definition
 
 # How sqlalchemy-spanner's tables name their own parent.
@@ -30,6 +31,7 @@ def interleave_with(queue: Table, definition: QueueDefinition, parent: Table | N
         return
     _rules.check_parent(definition, parent)
     definition.parent = parent
+    make_instants(definition)
     names = [column.name for column in parent.primary_key.columns]
     queue.append_constraint(
         ForeignKeyConstraint(
@@ -39,6 +41,14 @@ def interleave_with(queue: Table, definition: QueueDefinition, parent: Table | N
         )
     )
     _order_ancestors(queue, parent)
+
+
+def make_instants(definition: QueueDefinition) -> None:
+    """Let aware timestamps in the key be instants in every engine, as far as no parent's column stores them."""
+    shared = 0 if definition.parent is None else len(definition.parent.primary_key.columns)
+    for column in definition.keys[shared:]:
+        if isinstance(column.type, DateTime) and column.type.timezone:
+            column.type = Instant()
 
 
 def _order_ancestors(queue: Table, table: Table) -> None:

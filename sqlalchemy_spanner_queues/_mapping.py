@@ -155,6 +155,8 @@ def remember_received(instance: Any, values: dict[str, Any]) -> None:
 
 
 def _restore_received(target: Any, names: Any) -> None:
+    if target is None:  # it is garbage by now
+        return
     values: dict[str, Any] = inspect(target).info.get(_RECEIVED, {})
     for name, value in values.items():
         if names is None or name in names:

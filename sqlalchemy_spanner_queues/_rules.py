@@ -6,13 +6,15 @@ https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definitio
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final, NoReturn
 
 from sqlalchemy import CheckConstraint, Column, DateTime, Table, UniqueConstraint
 from sqlalchemy.schema import DefaultClause, SchemaItem
 
-from .definition import PAYLOAD, SYSTEM_NAMES, QueueDefinition, columns_in
+from .definition import PAYLOAD, SYSTEM_NAMES, Interleave, QueueDefinition, columns_in
+from .dialects.base import Alteration
 from .exc import QueueDefinitionError
 from .payload import PayloadType
 
@@ -97,6 +99,22 @@ def check_details(queue: QueueDefinition) -> None:
     _check_options(queue)
 
 
+def check_change(queue: QueueDefinition, change: Alteration) -> None:
+    """Check the clauses of a queue as they would be after a change."""
+    interleave = change.interleave
+    if interleave is None and change.on_delete is not None:
+        parent = queue.interleave.parent if queue.interleave is not None else ""
+        interleave = Interleave(parent, on_delete=change.on_delete)
+    check_details(
+        replace(
+            queue,
+            interleave=interleave or queue.interleave,
+            row_deletion=change.add_row_deletion or change.replace_row_deletion or queue.row_deletion,
+            options=change.options or queue.options,
+        )
+    )
+
+
 def check_parent(queue: QueueDefinition, parent: Table) -> None:
     """Check that the key begins with the parent's key, column by column."""
     theirs = list(parent.primary_key.columns)
@@ -164,6 +182,8 @@ def _check_options(queue: QueueDefinition) -> None:
     for option, value in queue.options.items():
         if option not in OPTIONS:
             _fail(queue.name, f"the option {option!r} is unknown", f"use one of {', '.join(OPTIONS)}")
+        if option == "locality_group" and not isinstance(value, str | None):
+            _fail(queue.name, f"locality_group is a name, not {value!r}", "give its name as text")
         if option.startswith("disable_") and not isinstance(value, bool | None):
             _fail(queue.name, f"the option {option!r} is true or false, not {value!r}", "use True or False")
     if queue.options.get("receive_mode", "PULL") != "PULL":

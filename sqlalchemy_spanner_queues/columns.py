@@ -39,23 +39,23 @@ Delay.NONE = Delay(timedelta(0))
 def aware(value: object) -> datetime:
     """Return a deliver time that names an instant; raise DeliverTimeError for a naive one."""
     if not isinstance(value, datetime):
-        raise DeliverTimeError(f"deliver_at takes a timezone-aware datetime, not {value!r}")
+        raise DeliverTimeError(f"a deliver time is a timezone-aware datetime, not {value!r}")
     if value.utcoffset() is None:
         raise DeliverTimeError(
-            f"deliver_at={value!r} has no time zone; use e.g. datetime.now(timezone.utc) + timedelta(...),"
-            " or delay=timedelta(...), which the database's clock counts"
+            f"{value!r} has no time zone; use e.g. datetime.now(timezone.utc) + timedelta(...), or for a"
+            " deliver time delay=timedelta(...), which the database's clock counts"
         )
     return value.astimezone(timezone.utc)
 
 
 class Instant(TypeDecorator[datetime]):
-    """An aware datetime in UTC, as the database stores deliver times; used in comparisons."""
+    """An aware datetime in UTC, the same instant in every engine; naive ones are refused."""
 
     impl = TIMESTAMP(timezone=True)
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(for_dialect(dialect, "comparing a deliver time").deliver_time_type())
+        return for_dialect(dialect, "comparing a deliver time").deliver_time_type()
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         return None if value is None else aware(value)

@@ -19,6 +19,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateTable, DropTable, ExecutableDDLElement
 from sqlalchemy.sql.compiler import DDLCompiler
 
+from . import _rules
 from .definition import Interleave, OptionValue, RowDeletion, as_table, definition_of
 from .dialects import Privilege, for_dialect
 from .dialects.base import Alteration
@@ -67,7 +68,8 @@ class AlterQueue(ExecutableDDLElement):
 
         AlterQueue(UserTask, replace_row_deletion=("CreatedAt", timedelta(days=30)))
 
-    Raises ValueError unless exactly one change is given; UnsupportedDialect where a dialect cannot do it.
+    Raises ValueError unless exactly one change is given; QueueDefinitionError where it breaks a rule;
+    UnsupportedDialect where a dialect cannot do it.
 
     https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
     """
@@ -89,6 +91,8 @@ class AlterQueue(ExecutableDDLElement):
             changes.append(on_delete)
         if sum(change is not None for change in changes) != 1:
             raise ValueError("AlterQueue takes exactly one change; execute one element for each")
+        if options == {}:
+            raise ValueError("AlterQueue(options={}) changes nothing; name an option")
         self.definition = definition_of(queue_of(element))
         self.change = Alteration(
             options=options,
@@ -98,6 +102,7 @@ class AlterQueue(ExecutableDDLElement):
             replace_row_deletion=RowDeletion(*replace_row_deletion) if replace_row_deletion else None,
             drop_row_deletion=drop_row_deletion,
         )
+        _rules.check_change(self.definition, self.change)
 
 
 class GrantQueue(ExecutableDDLElement):

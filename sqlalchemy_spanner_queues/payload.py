@@ -59,8 +59,7 @@ class PayloadType(TypeDecorator[T], Generic[T]):
         """Return the value for its stored form."""
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        chosen = for_dialect(dialect, "storing a payload").payload_type(self.wire)
-        return dialect.type_descriptor(chosen)
+        return for_dialect(dialect, "storing a payload").payload_type(self.wire)
 
     def process_bind_param(self, value: T | None, dialect: Dialect) -> Any:
         if value is None:

@@ -23,7 +23,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import SchemaItem
 
 from . import _rules
-from ._interleave import interleave_with
+from ._interleave import interleave_with, make_instants
 from .columns import DeliverTimeColumn
 from .ddl import CreateQueue, DropQueue, queue_of
 from .definition import (
@@ -115,6 +115,8 @@ class Queue(Table):
         if definition.interleave is not None:
             parent = None if isinstance(interleave_in, str) else queue_of(interleave_in)
             interleave_with(self, definition, parent)
+        else:
+            make_instants(definition)
 
     def insert(self) -> Insert:
         """Return the INSERT that sends messages; see QueueInsert."""

@@ -31,7 +31,8 @@ def table_text(queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: boo
     columns.append(f"{quoted('payload')} {_text.type_text(compiler, queue.payload)} NOT NULL")
     columns.append(f"{quoted(DELIVER_TIME)} INTEGER NOT NULL DEFAULT ({NOW_MICROS})")
     columns += LEASE_COLUMNS
-    columns.append(f"PRIMARY KEY ({_text.names(quoted, queue.keys)})")
+    if not _has_generated_key(queue):
+        columns.append(f"PRIMARY KEY ({_text.names(quoted, queue.keys)})")
     head = f"CREATE TABLE {'IF NOT EXISTS ' if if_not_exists else ''}{quoted(queue.name)} ("
     return head + "\n  " + ",\n  ".join(columns) + "\n)"
 
@@ -40,6 +41,9 @@ def extra_texts(queue: QueueDefinition, quoted: Quoter) -> list[str]:
     """Return what follows the table: the delivery index and the triggers of interleaving and options."""
     index = quoted(f"{queue.name}_ready")
     texts = [f"CREATE INDEX IF NOT EXISTS {index} ON {quoted(queue.name)} ({READY})"]
+    if _has_generated_key(queue):
+        unique = f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(f'{queue.name}_key')} ON {quoted(queue.name)}"
+        texts.append(f"{unique} ({_text.names(quoted, queue.keys)})")
     if queue.parent is not None and queue.interleave is not None and queue.interleave.in_parent:
         texts += _interleave_triggers(queue, quoted)
     if queue.options.get("disable_send"):
@@ -47,6 +51,11 @@ def extra_texts(queue: QueueDefinition, quoted: Quoter) -> list[str]:
             _refusal(queue, quoted, "disabled", "BEFORE INSERT", queue.name, "", "sending is disabled")
         )
     return texts
+
+
+def _has_generated_key(queue: QueueDefinition) -> bool:
+    # SQLite takes no generated column into a PRIMARY KEY.
+    return any(column.computed is not None for column in queue.keys)
 
 
 def _key_text(column: Column[Any], compiler: DDLCompiler) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
-from sqlalchemy import Column, Computed
+from sqlalchemy import BindParameter, Column, Computed, literal_column
+from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 
 from ..definition import OptionValue, QueueDefinition
@@ -34,9 +36,20 @@ def type_text(compiler: DDLCompiler, column: Column[object]) -> str:
     return str(compiler.dialect.type_compiler_instance.process(column.type, type_expression=column))
 
 
-def generated_sql(compiler: DDLCompiler, computed: Computed) -> str:
-    """Render the expression of a generated key column."""
-    return str(compiler.sql_compiler.process(computed.sqltext, include_table=False, literal_binds=True))
+def generated_sql(
+    compiler: DDLCompiler, computed: Computed, string: Callable[[str], str] | None = None
+) -> str:
+    """Render the expression of a generated key column; ``string`` writes its texts where given."""
+    expression = computed.sqltext
+    if string is not None:
+
+        def replace(element: Any, **_kw: Any) -> Any:
+            if isinstance(element, BindParameter) and isinstance(element.value, str):
+                return literal_column(string(element.value))
+            return None
+
+        expression = visitors.replacement_traverse(expression, {}, replace)
+    return str(compiler.sql_compiler.process(expression, include_table=False, literal_binds=True))
 
 
 def option_list(options: dict[str, OptionValue], literal: Callable[[OptionValue], str]) -> str:

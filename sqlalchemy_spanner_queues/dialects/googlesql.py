@@ -184,7 +184,7 @@ def _key_text(queue: QueueDefinition, column: Column[Any], compiler: DDLCompiler
     if not column.nullable:
         text += " NOT NULL"
     if column.computed is not None:
-        text += f" AS ({_text.generated_sql(compiler, column.computed)}) STORED"
+        text += f" AS ({_text.generated_sql(compiler, column.computed, string_literal)}) STORED"
     text += _hidden(queue, column.name)
     if column.name in queue.commit_timestamps:
         text += " OPTIONS (allow_commit_timestamp = true)"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final, Literal
 
-from sqlalchemy import TIMESTAMP, Column, DateTime, LargeBinary, Text
+from sqlalchemy import TIMESTAMP, Column, LargeBinary, Text
 from sqlalchemy.dialects.postgresql import JSONB, VARCHAR
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
@@ -57,6 +57,8 @@ def drop_queue(queue: QueueDefinition, preparer: IdentifierPreparer, if_exists: 
 def alter_queue(queue: QueueDefinition, preparer: IdentifierPreparer, change: Alteration) -> str:
     if change.options is None:
         raise UnsupportedDialect("postgresql", "ALTER QUEUE with anything but SET OPTIONS")
+    if "receive_mode" in change.options:
+        raise UnsupportedDialect("postgresql", "altering receive_mode")
     options = _text.option_list(change.options, _literal)
     return f"ALTER QUEUE {preparer.quote(queue.name)} SET OPTIONS ({options})"
 
@@ -100,10 +102,12 @@ def deliver_time_type() -> TypeEngine[Any]:
 
 
 def deliver_time_sql(bind: str) -> str:
-    # Through the epoch, because Spanner's PostgreSQL dialect has no interval parameters.
+    # Intervals are text here: Spanner's PostgreSQL dialect has no parameters of that type.
+    micros = f"CAST({bind} AS text) || ' microseconds'"
+    epoch = "CAST('1970-01-01 00:00:00+00' AS timestamptz)"
     return (
-        f"CASE WHEN {bind} > 0 THEN spanner.timestamp_micros({bind})"
-        f" ELSE spanner.timestamp_micros(spanner.unix_micros(CURRENT_TIMESTAMP) - {bind}) END"
+        f"CASE WHEN {bind} > 0 THEN spanner.timestamptz_add({epoch}, {micros})"
+        f" ELSE spanner.timestamptz_subtract(CURRENT_TIMESTAMP, {micros}) END"
     )
 
 
@@ -186,10 +190,9 @@ def _function(preparer: IdentifierPreparer, prefix: str, queue: str) -> str:
 
 
 def _type_text(compiler: DDLCompiler, column: Column[Any]) -> str:
+    text = _text.type_text(compiler, column).lower()
     # The only timestamp type of these databases.
-    if isinstance(column.type, DateTime):
-        return "timestamptz"
-    return _text.type_text(compiler, column).lower()
+    return "timestamptz" if text.startswith("timestamp") else text
 
 
 def _key_text(queue: QueueDefinition, column: Column[Any], compiler: DDLCompiler) -> str:
@@ -208,8 +211,9 @@ def _trailing(queue: QueueDefinition, preparer: IdentifierPreparer) -> list[str]
     if queue.row_deletion is not None:
         column = preparer.quote(queue.row_deletion.column)
         clauses.append(f"TTL INTERVAL '{queue.row_deletion.days} days' ON {column}")
-    if queue.options:
-        clauses.append(f"WITH ({_text.option_list(dict(queue.options), _literal)})")
+    options = {name: value for name, value in queue.options.items() if name != "receive_mode"}
+    if options:
+        clauses.append(f"WITH ({_text.option_list(options, _literal)})")
     return clauses
 
 

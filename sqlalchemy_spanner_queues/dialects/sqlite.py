@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, cast
 
-from sqlalchemy import JSON, BigInteger, LargeBinary, Text
+from sqlalchemy import BigInteger, LargeBinary, Text
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 from sqlalchemy.types import TypeEngine
@@ -38,6 +39,24 @@ class SqliteTimestamp(BigInteger):
 
     def bind_processor(self, dialect: Dialect) -> Any:
         return to_micros
+
+
+class SqliteJson(Text):
+    """JSON as text; a column of SQLite's type JSON would turn the text 1.0 into the number 1."""
+
+    def bind_processor(self, dialect: Dialect) -> Any:
+        return _to_json
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        return _from_json
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _from_json(text: str | None) -> object:
+    return None if text is None else json.loads(text)
 
 
 def from_micros(value: int | None) -> datetime | None:
@@ -89,7 +108,7 @@ def payload_type(wire: Wire) -> TypeEngine[Any]:
     if wire.kind == "text":
         return Text()
     if wire.kind == "json":
-        return JSON()
+        return SqliteJson()
     return LargeBinary()
 
 

@@ -16,8 +16,9 @@ def onto(
     """Return the filter with each column of the queue replaced by the target's column of that name."""
     if where is None:
         return None
+    named = {column.name: column for column in target.c}
     columns: dict[Any, Any] = {
-        column: target.c[column.name] for column in (*queue.keys, queue.payload, queue.deliver_time)
+        column: named[column.name] for column in (*queue.keys, queue.payload, queue.deliver_time)
     }
 
     def replace(element: Any, **_kw: Any) -> Any:
