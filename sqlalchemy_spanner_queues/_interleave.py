@@ -23,24 +23,26 @@ _waiting: WeakSet[Table] = WeakSet()
 
 def interleave_with(queue: Table, definition: QueueDefinition, parent: Table | None) -> None:
     """Tie the queue to its parent now, or as soon as a table of that name is declared."""
+    if not _tie(queue, definition, parent):
+        _wait(queue)
+
+
+def _tie(queue: Table, definition: QueueDefinition, parent: Table | None = None) -> bool:
+    """Tie what can be tied; return whether all tables above the queue are known."""
     assert definition.interleave is not None
+    if definition.parent is not None:
+        return _order_ancestors(definition.parent)
     if parent is None:
         parent = queue.metadata.tables.get(definition.interleave.parent)
-    if parent is None or parent is queue:
-        _wait(queue)
-        return
+    if parent is None:
+        return False
     _rules.check_parent(definition, parent)
     definition.parent = parent
     make_instants(definition)
-    names = [column.name for column in parent.primary_key.columns]
-    queue.append_constraint(
-        ForeignKeyConstraint(
-            [queue.c[definition.keys[index].key] for index in range(len(names))],
-            list(parent.primary_key.columns),
-            info={"interleave": True},
-        )
-    )
-    _order_ancestors(queue, parent)
+    theirs = list(parent.primary_key.columns)
+    ours = [queue.c[column.key] for column in definition.keys[: len(theirs)]]
+    queue.append_constraint(ForeignKeyConstraint(ours, theirs, info={"interleave": True}))
+    return _order_ancestors(parent)
 
 
 def make_instants(definition: QueueDefinition) -> None:
@@ -51,16 +53,19 @@ def make_instants(definition: QueueDefinition) -> None:
             column.type = Instant()
 
 
-def _order_ancestors(queue: Table, table: Table) -> None:
+def _order_ancestors(table: Table) -> bool:
     """Order the interleaved tables above a queue too, which SQLAlchemy does not know of."""
-    named = _table_parent(table)
-    while named is not None:
+    seen = {table}
+    while (named := _table_parent(table)) is not None:
         ancestor = table.metadata.tables.get(named)
         if ancestor is None:
-            _wait(queue)
-            return
+            return False
+        if ancestor in seen:
+            return True
+        seen.add(ancestor)
         table.add_is_dependent_on(ancestor)
-        table, named = ancestor, _table_parent(ancestor)
+        table = ancestor
+    return True
 
 
 def _table_parent(table: Table) -> str | None:
@@ -80,9 +85,5 @@ def _wait(queue: Table) -> None:
 
 def _table_declared(_table: Table, metadata: MetaData) -> None:
     for queue in [queue for queue in _waiting if queue.metadata is metadata]:
-        _waiting.discard(queue)
-        definition = definition_of(queue)
-        if definition.parent is None:
-            interleave_with(queue, definition, None)
-        else:
-            _order_ancestors(queue, definition.parent)
+        if _tie(queue, definition_of(queue)):
+            _waiting.discard(queue)

@@ -8,12 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
-from sqlalchemy import CheckConstraint, Column, DateTime, Table, UniqueConstraint
+from sqlalchemy import (
+    ARRAY,
+    JSON,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Table,
+    UniqueConstraint,
+)
 from sqlalchemy.schema import DefaultClause, SchemaItem
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from .definition import PAYLOAD, SYSTEM_NAMES, Interleave, QueueDefinition, columns_in
+from .definition import PAYLOAD, SYSTEM_NAMES, Interleave, QueueDefinition, columns_in, find_definition
 from .dialects.base import Alteration
 from .exc import QueueDefinitionError
 from .payload import PayloadType
@@ -29,8 +40,17 @@ def check_items(name: str, schema: str | None, items: list[SchemaItem]) -> None:
     for column in columns_in(items):
         _check_column(name, column)
     for item in items:
-        if isinstance(item, CheckConstraint | UniqueConstraint):
-            _fail(name, f"a queue takes no {type(item).__name__}", "check the payload where it is sent")
+        check_constraint(name, item)
+
+
+def check_constraint(name: str, item: object) -> None:
+    """Refuse the constraints and indexes that a table may have and a queue may not."""
+    if isinstance(item, CheckConstraint | UniqueConstraint):
+        _fail(name, f"a queue takes no {type(item).__name__}", "check the payload where it is sent")
+    if isinstance(item, ForeignKeyConstraint):
+        _fail(name, "a queue takes no FOREIGN KEY", "use interleave_in= for the parent")
+    if isinstance(item, Index):
+        _fail(name, f"the index {item.name!r} is not possible", "queues have no secondary indexes")
 
 
 def check_payload(name: str, columns: list[Column[Any]]) -> Column[Any]:
@@ -49,6 +69,8 @@ def check_payload(name: str, columns: list[Column[Any]]) -> Column[Any]:
         _fail(name, f"the payload is no {payload.type!r}", "use Bytes(), Text(), Json(...) or Proto(...)")
     if payload.primary_key:
         _fail(name, "the payload cannot be part of the key", "take primary_key=True from it")
+    if payload.computed is not None:
+        _fail(name, "the payload cannot be generated", "take Computed(...) from it")
     if payload.nullable:
         _fail(name, "the payload is NOT NULL", "take nullable=True from it")
     return payload
@@ -65,6 +87,9 @@ def check_keys(name: str, columns: list[Column[Any]]) -> tuple[Column[Any], ...]
             )
         if column.name.lower().startswith("spanner_"):
             _fail(name, f"the key column {column.name!r} starts with 'spanner_'", "rename it")
+        kind: TypeEngine[Any] = column.type
+        if isinstance(kind, JSON | ARRAY):
+            _fail(name, f"a key column cannot be of type {column.type}", "put it into the payload")
         if column.computed is not None and not column.computed.persisted:
             _fail(
                 name,
@@ -88,7 +113,7 @@ def check_details(queue: QueueDefinition) -> None:
                 f"use one of {sorted(allowed)}",
             )
     for column in sorted(queue.commit_timestamps):
-        if not isinstance(named[column].type, DateTime):
+        if not _is_timestamp(named[column]):
             _fail(
                 queue.name,
                 f"commit_timestamps names {column!r}, which is no timestamp",
@@ -103,7 +128,7 @@ def check_change(queue: QueueDefinition, change: Alteration) -> None:
     """Check the clauses of a queue as they would be after a change."""
     interleave = change.interleave
     if interleave is None and change.on_delete is not None:
-        parent = queue.interleave.parent if queue.interleave is not None else ""
+        parent = queue.interleave.parent if queue.interleave is not None else "?"
         interleave = Interleave(parent, on_delete=change.on_delete)
     check_details(
         replace(
@@ -121,8 +146,12 @@ def check_parent(queue: QueueDefinition, parent: Table) -> None:
     fix = f"begin the key with {', '.join(column.name for column in theirs)}, declared as in {parent.name!r}"
     if not theirs or len(queue.keys) < len(theirs):
         _fail(queue.name, f"the key does not begin with the key of {parent.name!r}", fix)
+    above = find_definition(parent)
     for ours, expected in zip(queue.keys, theirs, strict=False):
-        for problem in _differences(ours, expected):
+        problems = list(_differences(ours, expected))
+        if above is not None and (ours.name in queue.descending) != (expected.name in above.descending):
+            problems.append("direction")
+        for problem in problems:
             rule = f"key column {ours.name!r} differs from {parent.name}.{expected.name} in its {problem}"
             _fail(queue.name, rule, fix)
 
@@ -132,14 +161,35 @@ def _differences(ours: Column[Any], expected: Column[Any]) -> Iterator[str]:
         yield "name"
     if ours.nullable != expected.nullable:
         yield "nullability"
-    if ours.type.python_type is not expected.type.python_type:
+    our_type, their_type = _stored(ours.type), _stored(expected.type)
+    if not _is_same_kind(our_type, their_type):
         yield f"type ({ours.type!r} for {expected.type!r})"
-    elif getattr(ours.type, "length", None) != getattr(expected.type, "length", None):
+    elif getattr(our_type, "length", None) != getattr(their_type, "length", None):
         yield f"length ({ours.type!r} for {expected.type!r})"
+
+
+def _stored(kind: TypeEngine[Any]) -> TypeEngine[Any]:
+    """Return the type that a TypeDecorator stores its values as."""
+    while isinstance(kind, TypeDecorator):
+        kind = cast("TypeEngine[Any]", kind.impl)
+    return kind
+
+
+def _is_same_kind(ours: TypeEngine[Any], theirs: TypeEngine[Any]) -> bool:
+    related = isinstance(ours, type(theirs)) or isinstance(theirs, type(ours))
+    return related or ours.python_type is theirs.python_type
+
+
+def _is_timestamp(column: Column[Any]) -> bool:
+    return isinstance(_stored(column.type), DateTime)
 
 
 def _check_column(name: str, column: Column[Any]) -> None:
     if column.name.lower() in SYSTEM_NAMES:
+        if column.primary_key:
+            _fail(
+                name, f"the system column {column.name!r} cannot be part of the key", "rename the key column"
+            )
         return
     if column.server_default is not None and isinstance(column.server_default, DefaultClause):
         _fail(name, f"the column {column.name!r} has a DEFAULT", "use default=, which Python computes")
@@ -157,9 +207,13 @@ def _is_payload(column: Column[Any]) -> bool:
 
 def _check_interleave(queue: QueueDefinition) -> None:
     interleave = queue.interleave
-    if interleave is None or interleave.on_delete is None:
+    if interleave is None:
         return
-    if interleave.on_delete not in ON_DELETE:
+    if interleave.parent == queue.name:
+        _fail(queue.name, f"{queue.name!r} cannot be interleaved in itself", "name another table")
+    if not interleave.parent:
+        _fail(queue.name, "on_delete is about a parent row, and there is no parent", "add interleave_in=")
+    if interleave.on_delete not in (None, *ON_DELETE):
         _fail(queue.name, f"on_delete={interleave.on_delete!r} is unknown", "use 'CASCADE' or 'NO ACTION'")
 
 
@@ -168,7 +222,7 @@ def _check_row_deletion(queue: QueueDefinition, named: dict[str, Column[Any]]) -
     if policy is None:
         return
     column = named.get(policy.column)
-    if column is None or not isinstance(column.type, DateTime):
+    if column is None or not _is_timestamp(column):
         _fail(
             queue.name,
             f"row_deletion names {policy.column!r}, which is no timestamp key column",

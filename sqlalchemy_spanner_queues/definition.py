@@ -66,10 +66,8 @@ class QueueDefinition:
 
 def as_table(thing: object) -> Table[Any] | None:
     """Return a thing that is a Table as one, with its types; None for anything else."""
-    if isinstance(thing, Table):
-        table: Table[Any] = thing
-        return table
-    return None
+    table: Any = thing
+    return table if isinstance(thing, Table) else None
 
 
 def columns_in(items: Iterable[object]) -> list[Column[Any]]:

@@ -78,6 +78,12 @@ class PayloadType(TypeDecorator[T], Generic[T]):
         return PayloadError(f"{self!r}: {why}", raw=value, codec=repr(self))
 
 
+def _positive(length: int | None) -> int | None:
+    if length is not None and length < 1:
+        raise ValueError(f"a payload's length is 1 or more, or None for the most there can be, not {length}")
+    return length
+
+
 class Bytes(PayloadType[bytes]):
     """Store bytes as they are: BYTES, bytea, BLOB.
 
@@ -91,7 +97,7 @@ class Bytes(PayloadType[bytes]):
     def __init__(self, length: int | None = None) -> None:
         super().__init__()
         self.length = length
-        self.wire = Wire("bytes", length)
+        self.wire = Wire("bytes", _positive(length))
 
     def encode(self, value: bytes) -> object:
         return self._checked(value, bytes)
@@ -113,7 +119,7 @@ class Text(PayloadType[str]):
     def __init__(self, length: int | None = None) -> None:
         super().__init__()
         self.length = length
-        self.wire = Wire("text", length)
+        self.wire = Wire("text", _positive(length))
 
     def encode(self, value: str) -> object:
         return self._checked(value, str)

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Column, Delete, Insert, MetaData, Table
+from sqlalchemy import Column, ColumnClause, Delete, Insert, MetaData, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import SchemaItem
 
@@ -35,7 +35,7 @@ from .definition import (
     RowDeletion,
     columns_in,
 )
-from .exc import MessageImmutable
+from .exc import MessageImmutable, QueueDefinitionError
 from .payload import PayloadType
 from .statements import QueueDelete, QueueInsert
 
@@ -96,9 +96,9 @@ class Queue(Table):
             keys=keys,
             payload=found,
             deliver_time=deliver_time,
-            descending=frozenset(descending),
-            hidden=frozenset(hidden),
-            commit_timestamps=frozenset(commit_timestamps),
+            descending=_names(descending),
+            hidden=_names(hidden),
+            commit_timestamps=_names(commit_timestamps),
             interleave=_interleave(interleave_in, in_parent, on_delete),
             row_deletion=RowDeletion(*row_deletion) if row_deletion else None,
             options=dict(options or {}),
@@ -109,6 +109,8 @@ class Queue(Table):
             key.autoincrement = False
         kw.setdefault("implicit_returning", any(key.computed is not None for key in keys))
         super().__init__(name, metadata, *keys, found, deliver_time, *others, _no_init=False, **kw)
+        for constraint in self.constraints:
+            _rules.check_constraint(name, constraint)
         definition.attach(self)
         self.set_creator_ddl(CreateQueue(self))
         self.set_dropper_ddl(DropQueue(self))
@@ -117,6 +119,17 @@ class Queue(Table):
             interleave_with(self, definition, parent)
         else:
             make_instants(definition)
+
+    def append_column(self, column: ColumnClause[Any], *, replace_existing: bool = False) -> None:
+        """Raise QueueDefinitionError: a queue's columns are final, in Spanner too.
+
+        Example: what a message is to carry besides goes into its payload.
+        """
+        raise QueueDefinitionError(
+            self.name,
+            f"the column {column.name!r} cannot be added to a declared queue",
+            "put it into the payload, or declare it with the queue",
+        )
 
     def insert(self) -> Insert:
         """Return the INSERT that sends messages; see QueueInsert."""
@@ -135,6 +148,10 @@ def _compile_queue(element: Queue, compiler: Any, **kw: Any) -> str:
     return str(compiler.visit_table(element, **kw))
 
 
+def _names(given: Collection[str]) -> frozenset[str]:
+    return frozenset([given] if isinstance(given, str) else given)
+
+
 def _is_system(column: Column[Any]) -> bool:
     return column.name.lower() in SYSTEM_NAMES
 
@@ -149,5 +166,5 @@ def _deliver_time(items: list[SchemaItem]) -> Column[Any]:
 
 def _interleave(target: Any, in_parent: bool, on_delete: str | None) -> Interleave | None:
     if target is None:
-        return None
+        return None if on_delete is None else Interleave("", in_parent, on_delete)
     return Interleave(target if isinstance(target, str) else queue_of(target).name, in_parent, on_delete)

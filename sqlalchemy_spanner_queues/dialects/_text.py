@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import BindParameter, Column, Computed, literal_column
+from sqlalchemy import BindParameter, Column, Computed, String, literal_column
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 
@@ -40,16 +40,20 @@ def generated_sql(
     compiler: DDLCompiler, computed: Computed, string: Callable[[str], str] | None = None
 ) -> str:
     """Render the expression of a generated key column; ``string`` writes its texts where given."""
-    expression = computed.sqltext
+    expression: Any = computed.sqltext
     if string is not None:
-
-        def replace(element: Any, **_kw: Any) -> Any:
-            if isinstance(element, BindParameter) and isinstance(element.value, str):
-                return literal_column(string(element.value))
-            return None
-
-        expression = visitors.replacement_traverse(expression, {}, replace)
+        expression = _with_texts(expression, string)
     return str(compiler.sql_compiler.process(expression, include_table=False, literal_binds=True))
+
+
+def _with_texts(expression: Any, string: Callable[[str], str]) -> Any:
+    def replace(element: Any, **_kw: Any) -> Any:
+        value: Any = getattr(element, "value", None)
+        is_text = isinstance(element, BindParameter) and isinstance(value, str)
+        return literal_column(string(value), String()) if is_text else None
+
+    traverse: Any = visitors.replacement_traverse
+    return traverse(expression, {}, replace)
 
 
 def option_list(options: dict[str, OptionValue], literal: Callable[[OptionValue], str]) -> str:
