@@ -4,34 +4,63 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from ._wire import JsonText
 from .exc import PayloadError
+
+INTEGERS = range(-(2**63), 2**64)
 
 
 class JsonCodec(Protocol):
-    """Convert between a Python value and plain JSON values; raise PayloadError with the raw value."""
+    """Convert between a Python value and plain JSON values; raise ValueError or TypeError for a misfit."""
 
-    def encode(self, value: Any, codec: str) -> object: ...
+    def encode(self, value: Any) -> object: ...
 
-    def decode(self, stored: object, codec: str) -> Any: ...
+    def decode(self, stored: object) -> Any: ...
+
+
+def encode_json(codec: JsonCodec, value: Any, name: str) -> object:
+    """Return the plain JSON of a value; refuse one that would not come back equal and of its type."""
+    try:
+        plain = codec.encode(value)
+        problem = "null alone" if plain is None else _problem(plain)
+        if problem is None and not _same(value, codec.decode(plain), codec):
+            problem = f"{type(value).__name__} {value!r:.200}"
+    except (TypeError, ValueError) as error:
+        raise PayloadError(f"{name}: the payload does not fit: {error}", raw=value, codec=name) from error
+    if problem is not None:
+        raise PayloadError(f"{name}: {problem} would not come back the same", raw=value, codec=name)
+    return plain
+
+
+def decode_json(codec: JsonCodec, stored: object, name: str) -> Any:
+    """Return the value for stored JSON, plain or still text."""
+    try:
+        return codec.decode(json.loads(stored) if isinstance(stored, JsonText) else stored)
+    except (TypeError, ValueError) as error:
+        raw = str(stored) if isinstance(stored, JsonText) else stored
+        raise PayloadError(
+            f"{name}: the stored payload does not fit: {error}", raw=raw, codec=name
+        ) from error
 
 
 def json_codec(model: type[Any] | None) -> JsonCodec:
     """Return the codec for a type: None is plain JSON."""
     if model is None:
         return _Plain()
-    if hasattr(model, "model_validate") and hasattr(model, "model_dump"):
+    if hasattr(model, "model_validate_json") and hasattr(model, "model_dump_json"):
         return _Pydantic(model)
     return _Msgspec(model)
 
 
 class _Plain:
-    def encode(self, value: Any, codec: str) -> object:
-        check_plain(value, value, codec)
+    def encode(self, value: Any) -> object:
         return value
 
-    def decode(self, stored: object, codec: str) -> Any:
+    def decode(self, stored: object) -> Any:
         return stored
 
 
@@ -40,93 +69,75 @@ class _Msgspec:
         import msgspec
 
         self._model = model
-        self._to_builtins = msgspec.to_builtins
-        self._convert = msgspec.convert
-        self._error = msgspec.ValidationError
+        self._encode: Callable[[Any], bytes] = msgspec.json.encode
+        self._convert: Callable[..., Any] = msgspec.convert
 
-    def encode(self, value: Any, codec: str) -> object:
-        try:
-            plain = self._to_builtins(value)
-            self._convert(plain, self._model)
-        except (TypeError, ValueError) as error:
-            raise PayloadError(
-                f"{codec}: the payload does not fit: {error}", raw=value, codec=codec
-            ) from error
-        check_plain(plain, value, codec)
-        if not _same_kind(value, self._model):
-            raise PayloadError(
-                f"{codec}: takes {self._model.__name__}, not {type(value).__name__}", raw=value, codec=codec
-            )
-        return plain
+    def encode(self, value: Any) -> object:
+        _require(value, self._model)
+        return json.loads(self._encode(value))
 
-    def decode(self, stored: object, codec: str) -> Any:
-        try:
-            return self._convert(stored, self._model)
-        except self._error as error:
-            raise PayloadError(
-                f"{codec}: the stored payload does not fit: {error}", raw=stored, codec=codec
-            ) from error
+    def decode(self, stored: object) -> Any:
+        return self._convert(stored, self._model)
 
 
 class _Pydantic:
     def __init__(self, model: type[Any]) -> None:
         self._model = model
 
-    def encode(self, value: Any, codec: str) -> object:
-        if not isinstance(value, self._model):
-            raise PayloadError(
-                f"{codec}: takes {self._model.__name__}, not {type(value).__name__}", raw=value, codec=codec
-            )
-        plain = value.model_dump(mode="json", by_alias=True, round_trip=True)
-        check_plain(plain, value, codec)
-        return plain
+    def encode(self, value: Any) -> object:
+        _require(value, self._model)
+        return json.loads(value.model_dump_json(by_alias=True, round_trip=True))
 
-    def decode(self, stored: object, codec: str) -> Any:
-        try:
-            return self._model.model_validate(stored)
-        except ValueError as error:
-            raise PayloadError(
-                f"{codec}: the stored payload does not fit: {error}", raw=stored, codec=codec
-            ) from error
+    def decode(self, stored: object) -> Any:
+        # As JSON text, where strict models take strings for times and ids.
+        return self._model.model_validate_json(json.dumps(stored))
 
 
-def check_plain(plain: object, value: object, codec: str) -> None:
-    """Refuse what JSON would change on the way: other types, keys that are not text, NaN, a bare null."""
-    if plain is None:
-        raise PayloadError(f"{codec}: null alone is no payload", raw=value, codec=codec)
-    problem = _problem(plain)
-    if problem:
-        raise PayloadError(f"{codec}: {problem} would not come back the same", raw=value, codec=codec)
+def _require(value: object, model: type[Any]) -> None:
+    # A TypedDict is a dict at run time, and a generic alias is no class to compare with.
+    expected = dict if hasattr(model, "__required_keys__") else model
+    if inspect.isclass(expected) and not isinstance(value, expected):
+        raise TypeError(f"it takes {model.__name__}, not {type(value).__name__}")
 
 
-def _problem(value: object) -> str | None:
+def _same(value: Any, back: Any, codec: JsonCodec) -> bool:
+    if type(back) is not type(value):
+        return False
+    if type(value).__eq__ is object.__eq__:
+        return codec.encode(back) == codec.encode(value)
+    return bool(back == value)
+
+
+def _problem(value: Any) -> str | None:
+    """Return what JSON would change in a value, None when it is plain JSON."""
     kind = type(value)
-    if kind in (str, bool) or value is None:
+    if kind is bool or value is None:
         return None
+    if kind is str:
+        return None if _is_text(value) else "half a character"
     if kind is int:
-        return None if -(2**63) <= int(str(value)) < 2**64 else f"the number {value}"
+        return None if value in INTEGERS else "a number of more than 64 bits"
     if kind is float:
-        return None if json.dumps(value).lstrip("-")[0].isdigit() else f"the number {value}"
+        return None if math.isfinite(value) else f"the number {value}"
     if kind is list:
-        return next((found for item in _items(value) if (found := _problem(item))), None)
+        return next((found for item in value if (found := _problem(item))), None)
     if kind is dict:
         return _dict_problem(value)
     return f"a {kind.__name__}"
 
 
-def _items(value: Any) -> list[object]:
-    return list(value)
-
-
-def _dict_problem(value: Any) -> str | None:
+def _dict_problem(value: dict[Any, Any]) -> str | None:
     for key, item in value.items():
-        if type(key) is not str:
+        if type(key) is not str or not _is_text(key):
             return f"the key {key!r}"
         if found := _problem(item):
             return found
     return None
 
 
-def _same_kind(value: object, model: type[Any]) -> bool:
-    # A TypedDict is a dict at run time, and a generic alias is no class to compare with.
-    return not inspect.isclass(model) or isinstance(value, dict | model)
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

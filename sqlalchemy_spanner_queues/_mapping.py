@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnDefault, Table, event, inspect
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Mapper, Session, make_transient_to_detached, object_session, relationship
 from sqlalchemy.orm.attributes import set_committed_value
-from sqlalchemy.orm.base import LoaderCallableStatus
 
 from .columns import Delay
 from .definition import QueueDefinition, as_table, definition_of, find_definition
-from .exc import MessageImmutable, QueueDefinitionError
+from .exc import DeliverTimeError, MessageImmutable, QueueDefinitionError
 
 PARENT_RELATIONSHIP = "_queue_parent"
 LEASE_ATTRIBUTE = "_queue_lease"
@@ -69,6 +69,24 @@ def identity_twin(mapper: Mapper[Any], key: tuple[Any, ...]) -> Any:
     return twin
 
 
+def planned(message: Any) -> Any:
+    """Return the deliver time as it is set on a message: a datetime, a Delay, or None."""
+    return message.__dict__.get(_deliver_key(inspect(message).mapper))
+
+
+def plan(message: Any, value: Delay | datetime | None, kind: type[Any]) -> None:
+    """Set a message's deliver time, or take it back if it is of that kind."""
+    state = inspect(message)
+    current = planned(message)
+    if value is None and not isinstance(current, kind):
+        return
+    if state.key is not None:
+        raise MessageImmutable(queue_table(state.mapper).name, _deliver_key(state.mapper))
+    if value is not None and current is not None and not isinstance(current, kind):
+        raise DeliverTimeError("give a message either delay= or deliver_at=, not both")
+    setattr(message, _deliver_key(state.mapper), value)
+
+
 def _order_after_parent(mapper: Mapper[Any], cls: type[Any]) -> None:
     """Add the relationship that makes a flush write parents first, and delete them last."""
     definition = definition_of(queue_table(mapper))
@@ -92,14 +110,14 @@ def _guard_attributes(mapper: Mapper[Any], cls: type[Any]) -> None:
     for column in mapper.local_table.c:
         if column.table is table:
             attribute = getattr(cls, mapper.get_property_by_column(column).key)
-            event.listen(attribute, "set", _refuse_change, active_history=False)
+            # The old value is needed for comparison; a deliver time may be known to the database alone.
+            known = column is not definition_of(table).deliver_time
+            event.listen(attribute, "set", _refuse_change, active_history=known)
 
 
 def _refuse_change(target: Any, value: Any, oldvalue: Any, initiator: Any) -> None:
     state = inspect(target)
     if state.key is None or _same(oldvalue, value):
-        return
-    if oldvalue is LoaderCallableStatus.NO_VALUE and initiator.key in state.unloaded and state.detached:
         return
     raise MessageImmutable(queue_table(state.mapper).name, f"{initiator.key} = {value!r}")
 

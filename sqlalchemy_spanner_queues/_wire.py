@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+
+class JsonText(str):
+    """JSON that is still text, as some databases give it; unlike a str, which is a JSON value."""
+
+
 WireKind = Literal["bytes", "text", "json", "proto"]
 
 

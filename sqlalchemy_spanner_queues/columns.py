@@ -12,12 +12,19 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from .definition import DELIVER_TIME
+from .definition import DELIVER_TIME, find_definition, underlying_table
 from .dialects import for_dialect
 from .exc import DeliverTimeError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def check_delay(by: Any) -> None:
+    if not isinstance(by, timedelta):
+        raise DeliverTimeError(f"a delay is a timedelta, not {by!r}")
+    if by < timedelta(0):
+        raise DeliverTimeError(f"a delay is 0 or more, not {by}")
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,7 @@ class Delay:
     by: timedelta
 
     def __post_init__(self) -> None:
-        if self.by < timedelta(0):
-            raise DeliverTimeError(f"a delay is 0 or more, not {self.by}")
+        check_delay(self.by)
 
 
 Delay.NONE = Delay(timedelta(0))
@@ -144,4 +150,6 @@ class DeliverTimeColumn(Column[datetime]):
 @compiles(DeliverTimeColumn)
 def _compile_column(element: DeliverTimeColumn, compiler: SQLCompiler, **kw: Any) -> str:
     text = compiler.visit_column(element, **kw)
+    if find_definition(underlying_table(element.table)) is None:
+        return text  # a subquery's column has the name that SQLAlchemy gave it
     return for_dialect(compiler.dialect, "a queue's deliver time").system_column_sql(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Alias, Column, Table
 
 PAYLOAD: Final = "payload"
 DELIVER_TIME: Final = "DeliverTime"
@@ -74,6 +74,13 @@ def columns_in(items: Iterable[object]) -> list[Column[Any]]:
     """Return the columns among the items of a declaration."""
     columns: list[Column[Any]] = [item for item in items if isinstance(item, Column)]
     return columns
+
+
+def underlying_table(selectable: object) -> object:
+    """Return the table behind any aliases of it; what is no alias is returned as it is."""
+    while isinstance(selectable, Alias):
+        selectable = selectable.element
+    return selectable
 
 
 def find_definition(thing: object) -> QueueDefinition | None:

@@ -12,20 +12,35 @@ chained as the cause. ::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy.exc import DontWrapMixin
 
 KeyValues = Mapping[str, object]
 
 
-class SpannerQueuesError(Exception):
+class SpannerQueuesError(DontWrapMixin, Exception):
     """Every error that this package raises by itself.
 
-    Example: ``except SpannerQueuesError`` catches all of them and nothing of SQLAlchemy's own.
+    Example: ``except SpannerQueuesError`` catches all of them and nothing of SQLAlchemy's own. They reach the
+    caller as they are, not inside a StatementError, and can be pickled.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self.args, self.__dict__.copy())
+
+
+def _restore(kind: type[SpannerQueuesError], arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
 
 
 class QueueDefinitionError(SpannerQueuesError):
     """A queue breaks a rule of CREATE QUEUE; raised where the queue is declared.
 
+    Example: ``Queue("Tasks", metadata, Column("k", String), payload=Json())``, whose column is no key.
     ``queue`` is the queue's name, ``rule`` the rule that it breaks, ``fix`` what to write instead.
 
     The rules: https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
@@ -41,7 +56,8 @@ class QueueDefinitionError(SpannerQueuesError):
 class UnsupportedDialect(SpannerQueuesError):
     """A queue was used with a database that has none.
 
-    ``dialect`` is the name of the SQLAlchemy dialect; ``doing`` says what was tried.
+    Example: ``metadata.create_all(create_engine("mysql://..."))``. ``dialect`` is the name of the SQLAlchemy
+    dialect; ``doing`` says what was tried.
     """
 
     def __init__(self, dialect: str, doing: str) -> None:
@@ -57,8 +73,9 @@ class UnsupportedDialect(SpannerQueuesError):
 class PayloadError(SpannerQueuesError):
     """A payload cannot be encoded for the database, or what the database holds cannot be decoded.
 
-    ``raw`` is the stored value, untouched (bytes, str or plain JSON), or the Python value that could not be
-    encoded; ``codec`` is the payload type in words.
+    Example: sending a tuple in ``Json()``, which would come back as a list. ``raw`` is the stored value,
+    untouched (bytes, str or plain JSON), or the Python value that could not be encoded; ``codec`` is the
+    payload type in words.
     """
 
     def __init__(self, message: str, *, raw: object, codec: str) -> None:
@@ -70,8 +87,9 @@ class PayloadError(SpannerQueuesError):
 class MessageImmutable(SpannerQueuesError):
     """A message that was sent already was about to be changed; nothing was written.
 
-    Queues do not support UPDATE: use ``reschedule(session, message, ...)``, which deletes the message and
-    sends it anew in one transaction. ``queue`` is the queue's name, ``attribute`` what was to be changed.
+    Example: ``message.payload = b"other"``. Queues do not support UPDATE: use ``reschedule(session, message,
+    ...)``, which deletes the message and sends it anew in one transaction. ``queue`` is the queue's name,
+    ``attribute`` what was to be changed.
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """
@@ -89,9 +107,9 @@ class MessageImmutable(SpannerQueuesError):
 class MessageAlreadyAcknowledged(SpannerQueuesError):
     """The message to acknowledge is not in the queue any more: somebody else finished it.
 
-    The transaction cannot commit after this error: roll it back, and drop the message without repeating its
-    work. ``queue`` is the queue's name, ``keys`` the keys of the messages of the failed statement (at least
-    one of them is gone).
+    Example: two workers finish one message, and one of them is late. The transaction cannot commit after this
+    error: roll it back, and drop the message without repeating its work. ``queue`` is the queue's name,
+    ``keys`` the keys of the messages of the failed statement (at least one of them is gone).
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """
@@ -109,8 +127,9 @@ class MessageAlreadyAcknowledged(SpannerQueuesError):
 class MessageAlreadyExists(SpannerQueuesError):
     """A message with this key waits in the queue already; nothing of this transaction can commit.
 
-    ``queue`` is the queue's name, ``keys`` the keys of the messages of the failed statement (at least one
-    of them exists). Use ``send_many(..., on_conflict="skip")`` where this is expected.
+    Example: ``session.add(Job(key="a"))`` while the message "a" is pending. ``queue`` is the queue's name,
+    ``keys`` the keys of the messages of the failed statement (at least one of them exists). Use
+    ``send_many(..., on_conflict="skip")`` where this is expected.
     """
 
     def __init__(self, queue: str, keys: Sequence[KeyValues]) -> None:
@@ -126,8 +145,8 @@ class MessageAlreadyExists(SpannerQueuesError):
 class LeaseLost(SpannerQueuesError):
     """The lease of a message is not ours any more: it may be delivered to somebody else at any time.
 
-    Stop working on the message and leave it unacknowledged. ``queue`` is the queue's name, ``keys`` the
-    message's key, ``reason`` how the loss was noticed.
+    Example: ``message.lease.raise_if_lost()``. Stop working on the message and leave it unacknowledged.
+    ``queue`` is the queue's name, ``keys`` the message's key, ``reason`` how the loss was noticed.
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """
@@ -142,8 +161,9 @@ class LeaseLost(SpannerQueuesError):
 class CommitOutcomeUnknown(SpannerQueuesError):
     """A commit ended without an answer: it may have been applied or not.
 
-    Do not run the work again in place. Because the acknowledgment is part of the transaction, the message
-    is gone if it was applied and is delivered again if it was not. ``queue`` and ``keys`` name the message.
+    Example: the connection broke while ``receiver.processing(message)`` committed. Do not run the work again
+    in place. Because the acknowledgment is part of the transaction, the message is gone if it was applied and
+    is delivered again if it was not. ``queue`` and ``keys`` name the message.
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """
@@ -168,7 +188,8 @@ class EmulatorNotFound(EmulatorError):
 class DeliverTimeError(SpannerQueuesError, ValueError):
     """A deliver time is naive, is given twice, or a delay is negative; nothing was written.
 
-    Give ``deliver_at=`` as a timezone-aware datetime, or ``delay=`` as a timedelta of 0 or more.
+    Example: ``Job(deliver_at=datetime(2027, 1, 1))``. Give ``deliver_at=`` as a timezone-aware datetime, or
+    ``delay=`` as a timedelta of 0 or more.
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """

@@ -139,5 +139,7 @@ def _compile_renew(element: _Renew, compiler: SQLCompiler, **kw: Any) -> str:
 @compiles(LeaseColumn)
 def _compile_lease_column(element: LeaseColumn, compiler: SQLCompiler, **kw: Any) -> str:
     text = compiler.visit_column(element, **kw)
+    if not isinstance(element.table, TableValuedAlias):
+        return text  # a subquery's column has the name that SQLAlchemy gave it
     seam = for_dialect(compiler.dialect, "a lease column")
     return seam.lease_column_sql(element.name, text)

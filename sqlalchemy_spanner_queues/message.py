@@ -91,5 +91,23 @@ class UndecodablePayload:
     def __iter__(self) -> NoReturn:
         raise self.error
 
+    def __len__(self) -> NoReturn:
+        raise self.error
+
+    def __bool__(self) -> NoReturn:
+        raise self.error
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise self.error
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise self.error
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UndecodablePayload, (self.error,)
+
     def __repr__(self) -> str:
         return f"<undecodable payload: {self.error}>"

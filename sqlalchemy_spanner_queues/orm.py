@@ -26,7 +26,7 @@ from sqlalchemy.orm import MappedColumn, mapped_column
 from . import _mapping
 from .columns import Delay, aware
 from .definition import PAYLOAD, OptionValue
-from .exc import DeliverTimeError, SpannerQueuesError
+from .exc import SpannerQueuesError
 from .message import Lease
 from .payload import PayloadType
 from .schema import Queue
@@ -62,8 +62,9 @@ class QueueOptions:
 class QueueMessage:
     """Make a mapped class a queue's message: put it before the declarative base.
 
-    Works with DeclarativeBase, MappedAsDataclass, imperative mapping onto a Queue, and single-table
-    inheritance (a type column in the key as ``polymorphic_on``). Besides the mapped columns an instance has
+    Example: ``class Job(QueueMessage, Base)``. Works with DeclarativeBase, MappedAsDataclass, imperative
+    mapping onto a Queue, and single-table inheritance (a type column in the key as ``polymorphic_on``).
+    Besides the mapped columns an instance has
 
     - ``delay`` (timedelta, counted by the database's clock) or ``deliver_at`` (aware datetime): set one of
       them before sending, as an argument of the constructor or as an attribute;
@@ -109,13 +110,12 @@ class QueueMessage:
         Example: ``message.delay = timedelta(minutes=5)``. Raises DeliverTimeError for a negative delay or
         when ``deliver_at`` is set too.
         """
-        planned = self.__dict__.get("deliver_time")
+        planned = _mapping.planned(self)
         return planned.by if isinstance(planned, Delay) else None
 
     @delay.setter
     def delay(self, value: timedelta | None) -> None:
-        if value is not None:
-            self._plan(Delay(value))
+        _mapping.plan(self, None if value is None else Delay(value), Delay)
 
     @property
     def deliver_at(self) -> datetime | None:
@@ -124,13 +124,12 @@ class QueueMessage:
         Example: ``message.deliver_at = datetime(2027, 1, 1, tzinfo=timezone.utc)``. Raises DeliverTimeError
         for a naive datetime or when ``delay`` is set too.
         """
-        planned = self.__dict__.get("deliver_time")
+        planned = _mapping.planned(self)
         return planned if isinstance(planned, datetime) else None
 
     @deliver_at.setter
     def deliver_at(self, value: datetime | None) -> None:
-        if value is not None:
-            self._plan(aware(value))
+        _mapping.plan(self, None if value is None else aware(value), datetime)
 
     @property
     def lease(self) -> Lease:
@@ -142,12 +141,6 @@ class QueueMessage:
         if not isinstance(lease, Lease):
             raise SpannerQueuesError(f"{self!r} has no lease: only a Receiver gives one")
         return lease
-
-    def _plan(self, value: Delay | datetime) -> None:
-        current = self.__dict__.get("deliver_time")
-        if isinstance(current, Delay | datetime) and type(current) is not type(value):
-            raise DeliverTimeError("give a message either delay= or deliver_at=, not both")
-        self.deliver_time = value
 
 
 def message_key(name: str = "MessageId", *, length: int = 36, **dataclass_options: Any) -> MappedColumn[str]:

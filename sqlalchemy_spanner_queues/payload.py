@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import LargeBinary, TypeDecorator, TypeEngine
 
-from ._json import JsonCodec, json_codec
+from ._json import JsonCodec, decode_json, encode_json, json_codec
 from ._wire import Wire
 from .dialects import for_dialect
 from .exc import PayloadError
@@ -84,10 +84,15 @@ def _positive(length: int | None) -> int | None:
     return length
 
 
+def _shown(length: int | None) -> str:
+    return "" if length is None else str(length)
+
+
 class Bytes(PayloadType[bytes]):
     """Store bytes as they are: BYTES, bytea, BLOB.
 
-    ``payload_column(Bytes(1024))`` limits them to 1,024 bytes. Raises PayloadError for anything but bytes.
+    Example: ``payload_column(Bytes(1024))`` limits them to 1,024 bytes. Raises PayloadError for anything but
+    bytes.
 
     https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
     """
@@ -103,13 +108,19 @@ class Bytes(PayloadType[bytes]):
         return self._checked(value, bytes)
 
     def decode(self, stored: Any) -> bytes:
+        if not isinstance(stored, bytes | bytearray | memoryview):
+            raise self._refuse(stored, "the stored payload is no bytes")
         return bytes(stored)
+
+    def __repr__(self) -> str:
+        return f"Bytes({_shown(self.length)})"
 
 
 class Text(PayloadType[str]):
     """Store text: STRING, text or varchar, TEXT.
 
-    ``payload_column(Text(200))`` limits it to 200 characters. Raises PayloadError for anything but str.
+    Example: ``payload_column(Text(200))`` limits it to 200 characters. Raises PayloadError for anything but
+    str.
 
     https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
     """
@@ -122,12 +133,20 @@ class Text(PayloadType[str]):
         self.wire = Wire("text", _positive(length))
 
     def encode(self, value: str) -> object:
-        return self._checked(value, str)
+        text: str = self._checked(value, str)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise self._refuse(value, f"cannot be stored: {error}") from error
+        return text
 
     def decode(self, stored: Any) -> str:
         if not isinstance(stored, str):
             raise self._refuse(stored, "the stored payload is no text")
         return stored
+
+    def __repr__(self) -> str:
+        return f"Text({_shown(self.length)})"
 
 
 class Json(PayloadType[T], Generic[T]):
@@ -135,7 +154,7 @@ class Json(PayloadType[T], Generic[T]):
 
     ``Json()`` takes plain JSON values (dict with str keys, list, str, int, float, bool; None inside).
     ``Json(T)`` takes a dataclass, a TypedDict, a pydantic model or a msgspec Struct, and gives the same type
-    back: ``payload_column(Json(Welcome))``.
+    back. Example: ``payload: Mapped[Welcome] = payload_column(Json(Welcome))``.
 
     Raises PayloadError where a value would come back as something else (a tuple, a dict with int keys, NaN),
     or where the stored JSON does not fit the type (``raw`` holds it).
@@ -152,10 +171,10 @@ class Json(PayloadType[T], Generic[T]):
         self._codec: JsonCodec | None = None
 
     def encode(self, value: T) -> object:
-        return self._loaded_codec().encode(value, repr(self))
+        return encode_json(self._loaded_codec(), value, repr(self))
 
     def decode(self, stored: Any) -> T:
-        decoded: T = self._loaded_codec().decode(stored, repr(self))
+        decoded: T = decode_json(self._loaded_codec(), stored, repr(self))
         return decoded
 
     def _loaded_codec(self) -> JsonCodec:
@@ -171,9 +190,9 @@ class Json(PayloadType[T], Generic[T]):
 class Proto(PayloadType[M], Generic[M]):
     """Store a protobuf message: a proto column in GoogleSQL, bytea in PostgreSQL, BLOB in SQLite.
 
-    ``payload_column(Proto(Order))`` names the GoogleSQL column type after the message's full name, which has
-    to be in the database's proto bundle. Raises PayloadError for another message class, and where the
-    stored bytes are no such message (``raw`` holds them).
+    Example: ``payload_column(Proto(Order))`` names the GoogleSQL column type after the message's full name,
+    which has to be in the database's proto bundle. Raises PayloadError for another message class, and where
+    the stored bytes are no such message (``raw`` holds them).
 
     https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
     """

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Column, ColumnClause, Delete, Insert, MetaData, Table
+from sqlalchemy import Column, ColumnClause, Delete, Insert, MetaData, Table, Update
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import SchemaItem
 
@@ -34,6 +34,8 @@ from .definition import (
     QueueDefinition,
     RowDeletion,
     columns_in,
+    find_definition,
+    underlying_table,
 )
 from .exc import MessageImmutable, QueueDefinitionError
 from .payload import PayloadType
@@ -52,6 +54,10 @@ class Queue(Table):
     - ``row_deletion``: a pair of a timestamp key column's name and a timedelta of whole days.
     - ``options``: receive_mode, disable_send, disable_delivery, locality_group.
     - ``descending``, ``hidden``, ``commit_timestamps``: names of columns (GoogleSQL).
+
+    ::
+
+        Queue("Jobs", metadata, Column("JobKey", String(64), primary_key=True), payload=Bytes())
 
     ``queue.c.payload`` and ``queue.c.deliver_time`` are the payload and the system column. ``queue.insert()``
     sends, ``queue.delete()`` acknowledges by full key, UPDATE is refused with MessageImmutable.
@@ -104,6 +110,7 @@ class Queue(Table):
             options=dict(options or {}),
         )
         _rules.check_details(definition)
+        found.name = PAYLOAD
         others = [item for item in items if not isinstance(item, Column)]
         for key in keys:
             key.autoincrement = False
@@ -143,9 +150,16 @@ class Queue(Table):
 @compiles(Queue)
 def _compile_queue(element: Queue, compiler: Any, **kw: Any) -> str:
     # Every UPDATE of the queue comes by here before it has a text, whoever wrote it.
-    if kw.get("iscrud") and getattr(compiler, "isupdate", False):
+    if kw.get("asfrom") and _is_updated(element, compiler):
         raise MessageImmutable(element.name, "UPDATE")
     return str(compiler.visit_table(element, **kw))
+
+
+def _is_updated(queue: Queue, compiler: Any) -> bool:
+    statement = compiler.stack[-1]["selectable"] if getattr(compiler, "stack", None) else None
+    if not isinstance(statement, Update):
+        return False
+    return find_definition(underlying_table(statement.table)) is find_definition(queue)
 
 
 def _names(given: Collection[str]) -> frozenset[str]:

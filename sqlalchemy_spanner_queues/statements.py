@@ -71,8 +71,12 @@ class QueueDelete(Delete):
 
 @compiles(QueueDelete)
 def _compile_delete(element: QueueDelete, compiler: Any, **kw: Any) -> str:
-    guard = for_dialect(compiler.dialect, "acknowledging a message").GUARD
-    return str(compiler.visit_delete(element, **kw)) + guard
+    seam = for_dialect(compiler.dialect, "acknowledging a message")
+    text = str(compiler.visit_delete(element, **kw))
+    if not element.returning_column_descriptions:
+        return text + seam.GUARD
+    head, word, columns = text.rpartition(seam.RETURNING)
+    return head + seam.GUARD + word + columns
 
 
 @compiles(QueueInsert)

@@ -32,6 +32,8 @@ class QueueDialect(Protocol):
     ENGINE: Literal["spanner", "sqlite"]
     # Appended to a DELETE that acknowledges, so that the database refuses it when a message is gone.
     GUARD: str
+    # The words before what a DELETE returns.
+    RETURNING: str
     # Where GUARD is empty, the number of deleted rows tells.
     GUARD_BY_ROWCOUNT: bool
     # The parameter named p1, as the database writes it.

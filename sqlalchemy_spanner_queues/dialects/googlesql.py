@@ -24,6 +24,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "spanner"
 GUARD: str = " ASSERT_ROWS_MODIFIED 1"
+RETURNING: str = " THEN RETURN "
 GUARD_BY_ROWCOUNT: bool = False
 RENEW_PARAMETER: str = "@p1"
 LEASE_COLUMNS: tuple[str, str, str] = (

@@ -25,6 +25,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "spanner"
 GUARD: str = " ASSERT_ROWS_MODIFIED 1"
+RETURNING: str = " RETURNING "
 GUARD_BY_ROWCOUNT: bool = False
 RENEW_PARAMETER: str = "$1"
 LEASE_COLUMNS: tuple[str, str, str] = (

@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 from sqlalchemy.types import TypeEngine
 
-from .._wire import Wire
+from .._wire import JsonText, Wire
 from ..definition import QueueDefinition
 from ..exc import UnsupportedDialect
 from ..sqlite_mode.clock import offset_micros
@@ -24,6 +24,7 @@ from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "sqlite"
 GUARD: str = ""
+RETURNING: str = " RETURNING "
 GUARD_BY_ROWCOUNT: bool = True
 RENEW_PARAMETER: str = ""
 LEASE_COLUMNS: tuple[str, str, str] = ("spanner_lease_until", "spanner_lease_token", "spanner_last")
@@ -55,8 +56,9 @@ def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _from_json(text: str | None) -> object:
-    return None if text is None else json.loads(text)
+def _from_json(text: str | None) -> JsonText | None:
+    # The payload type parses it, and tells what is wrong with it.
+    return None if text is None else JsonText(text)
 
 
 def from_micros(value: int | None) -> datetime | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any
 
+from .._wire import JsonText
 from ..definition import QueueDefinition
 from ..exc import PayloadError
 from ..message import UndecodablePayload
@@ -22,15 +22,11 @@ def payload_type_of(queue: QueueDefinition) -> PayloadType[Any]:
 
 
 def decode_payload(payload: PayloadType[Any], stored: Any) -> Any:
-    """Return the payload for its stored form; JSON may still be text."""
+    """Return the payload for its stored form, where JSON is still text."""
     try:
-        if payload.wire.kind == "json" and isinstance(stored, str):
-            stored = json.loads(stored)
-        return payload.decode(stored)
+        return payload.decode(JsonText(stored) if payload.wire.kind == "json" else stored)
     except PayloadError as error:
         return UndecodablePayload(error)
-    except ValueError as error:
-        return _undecodable(payload, stored, error)
 
 
 def decode_wire(payload: PayloadType[Any], text: str) -> Any:
@@ -40,11 +36,7 @@ def decode_wire(payload: PayloadType[Any], text: str) -> Any:
     try:
         stored = base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        return _undecodable(payload, text, error)
+        problem = PayloadError(f"the stored payload is no base64: {error}", raw=text, codec=repr(payload))
+        problem.__cause__ = error
+        return UndecodablePayload(problem)
     return decode_payload(payload, stored)
-
-
-def _undecodable(payload: PayloadType[Any], stored: Any, cause: Exception) -> UndecodablePayload:
-    error = PayloadError(f"the stored payload cannot be decoded: {cause}", raw=stored, codec=repr(payload))
-    error.__cause__ = cause
-    return UndecodablePayload(error)

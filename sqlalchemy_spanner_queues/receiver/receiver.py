@@ -154,8 +154,9 @@ class Receiver(Generic[MessageT]):
     def stop(self) -> None:
         """Stop receiving, from any thread; returns within two seconds.
 
-        The loop over the receiver ends. Messages that were not acknowledged are delivered again once their
-        leases run out, 10 seconds at the most after the last renewal.
+        Example: ``signal.signal(SIGTERM, lambda *_: receiver.stop())``. The loop over the receiver ends.
+        Messages that were not acknowledged are delivered again once their leases run out, 10 seconds at the
+        most after the last renewal.
         """
         reader, keeper, self._keeper = self._reader, self._keeper, None
         if reader is not None:
