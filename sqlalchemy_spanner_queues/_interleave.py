@@ -46,7 +46,7 @@ def _tie(queue: Table, definition: QueueDefinition, parent: Table | None = None)
 
 
 def make_instants(definition: QueueDefinition) -> None:
-    """Let aware timestamps in the key be instants in every engine, as far as no parent's column stores them."""
+    """Let aware timestamps in the key be instants in every engine, but for those that a parent stores."""
     shared = 0 if definition.parent is None else len(definition.parent.primary_key.columns)
     for column in definition.keys[shared:]:
         if isinstance(column.type, DateTime) and column.type.timezone:

@@ -103,14 +103,15 @@ def _require(value: object, model: type[Any]) -> None:
 def _same(value: Any, back: Any, codec: JsonCodec) -> bool:
     if type(back) is not type(value):
         return False
-    if type(value).__eq__ is object.__eq__:
+    equality: object = type(value).__eq__
+    if equality is object.__eq__:
         return codec.encode(back) == codec.encode(value)
     return bool(back == value)
 
 
 def _problem(value: Any) -> str | None:
     """Return what JSON would change in a value, None when it is plain JSON."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is bool or value is None:
         return None
     if kind is str:

@@ -76,11 +76,15 @@ def columns_in(items: Iterable[object]) -> list[Column[Any]]:
     return columns
 
 
-def underlying_table(selectable: object) -> object:
+def underlying_table(selectable: Any) -> Any:
     """Return the table behind any aliases of it; what is no alias is returned as it is."""
-    while isinstance(selectable, Alias):
+    while _is_alias(selectable):
         selectable = selectable.element
     return selectable
+
+
+def _is_alias(thing: object) -> bool:
+    return isinstance(thing, Alias)
 
 
 def find_definition(thing: object) -> QueueDefinition | None:

@@ -148,7 +148,7 @@ def message_key(name: str = "MessageId", *, length: int = 36, **dataclass_option
 
     Example: ``message_id: Mapped[str] = message_key("MessageId")``. ``length`` counts characters. Give the
     message a value of its own to make the key a deduplication key. With MappedAsDataclass the options of its
-    fields are taken too: ``message_key("MessageId", init=False)``.
+    fields are taken too: ``message_key("MessageId", init=False)``, or ``default_factory=``.
 
     https://docs.cloud.google.com/spanner/docs/queues/queues-using
     """

@@ -108,9 +108,10 @@ class Bytes(PayloadType[bytes]):
         return self._checked(value, bytes)
 
     def decode(self, stored: Any) -> bytes:
+        buffer: Any = stored
         if not isinstance(stored, bytes | bytearray | memoryview):
             raise self._refuse(stored, "the stored payload is no bytes")
-        return bytes(stored)
+        return bytes(buffer)
 
     def __repr__(self) -> str:
         return f"Bytes({_shown(self.length)})"

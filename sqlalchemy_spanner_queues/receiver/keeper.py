@@ -30,10 +30,11 @@ class Renewer(Protocol):
 class _Held:
     """A lease in the keeper's hands, since when, and for how long at most (seconds)."""
 
-    __slots__ = ("finishing", "lease", "max_seconds", "since")
+    __slots__ = ("finishing", "lease", "max_seconds", "owner", "since")
 
-    def __init__(self, lease: Lease, max_seconds: float, since: float) -> None:
+    def __init__(self, lease: Lease, max_seconds: float, since: float, owner: object) -> None:
         self.lease = lease
+        self.owner = owner
         self.max_seconds = max_seconds
         self.since = since
         self.finishing = False
@@ -55,10 +56,10 @@ class LeaseKeeper:
         self._closed = False
         self.failure: BaseException | None = None
 
-    def hold(self, lease: Lease, max_seconds: float) -> None:
+    def hold(self, lease: Lease, max_seconds: float, owner: object = None) -> None:
         """Renew a lease from now on, for at most ``max_seconds`` seconds."""
         with self._changed:
-            self._held[id(lease)] = _Held(lease, max_seconds, self._monotonic())
+            self._held[id(lease)] = _Held(lease, max_seconds, self._monotonic(), owner)
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="spanner-queues-leases", daemon=True)
                 self._thread.start()
@@ -75,6 +76,11 @@ class LeaseKeeper:
         """Renew a lease no more; what is not acknowledged is delivered again when it runs out."""
         with self._changed:
             self._held.pop(id(lease), None)
+
+    def release_all(self, owner: object) -> None:
+        """Renew none of an owner's leases any more."""
+        with self._changed:
+            self._held = {key: held for key, held in self._held.items() if held.owner is not owner}
 
     def close(self) -> None:
         """End the thread and the renewal under way; returns within 2 seconds."""

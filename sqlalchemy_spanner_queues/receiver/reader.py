@@ -23,6 +23,8 @@ FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 30.0
 # Rows that are read ahead within a batch that does not end; then the reader waits.
 MOST_WAITING: Final = 1000
+# A stream stays open between two batches for this long, if whoever receives was as quick the last time.
+PATIENCE_SECONDS: Final = 1.0
 STOP_SECONDS: Final = 1.5
 
 
@@ -40,7 +42,9 @@ class Arrived(Generic[ItemT]):
 class Reader(Generic[ItemT]):
     """Own the stream and its thread; hand over what arrived.
 
-    A new batch is read only while somebody waits for it, so that no message is taken that nobody can start.
+    A new batch is read only when somebody waits for it. The database would send it all the same, into the
+    network's buffers, where its leases run out; so the stream is closed after a batch that is worked on
+    slowly, and opened again when more is asked for.
     """
 
     def __init__(
@@ -57,12 +61,14 @@ class Reader(Generic[ItemT]):
         self._max_lease = max_lease
         self._make = make
         self._changed = threading.Condition()
-        self._waiting: deque[Arrived[ItemT]] = deque()
+        self._arrived: deque[Arrived[ItemT]] = deque()
+        self._taken: deque[Arrived[ItemT]] = deque()
         self._wanted = False
         self._stopping = False
         self._ended = False
         self._error: BaseException | None = None
         self._stream: Stream | None = None
+        self._patience = 0.0
         self._thread = threading.Thread(target=self._run, name="spanner-queues-receiver", daemon=True)
 
     def start(self) -> None:
@@ -73,38 +79,47 @@ class Reader(Generic[ItemT]):
         with self._changed:
             self._stopping = True
             stream = self._stream
-            abandoned = list(self._waiting)
-            self._waiting.clear()
             self._changed.notify_all()
         if stream is not None:
             stream.cancel()
-        for arrived in abandoned:
-            self._keeper.release(arrived.lease)
+        self._keeper.release_all(self)
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)
+        self._transport.close()
 
-    def take(self) -> list[Arrived[ItemT]]:
-        """Wait for messages and return all that wait; nothing means that the reader was stopped.
+    def take(self) -> Arrived[ItemT] | None:
+        """Wait for a message and return it; None means that the reader was stopped.
 
-        Raises the error that ended the stream for good.
+        Raises the error that ended the stream for good. To be called in one thread.
         """
+        while not self._stopping:
+            if not self._taken:
+                self._take_all()
+            if not self._taken:
+                return None
+            arrived = self._taken.popleft()
+            if not arrived.lease.lost.is_set():
+                return arrived
+        return None
+
+    def _take_all(self) -> None:
         with self._changed:
             self._wanted = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._waiting or self._ended or self._stopping)
+            self._changed.wait_for(lambda: self._arrived or self._ended or self._stopping)
             self._wanted = False
-            taken = list(self._waiting)
-            self._waiting.clear()
-            if not taken and self._error is not None and not self._stopping:
+            self._taken.extend(self._arrived)
+            self._arrived.clear()
+            if not self._taken and self._error is not None and not self._stopping:
                 raise self._error
-            return taken
 
     def _run(self) -> None:
         try:
             self._read_on()
         except BaseException as error:
             # The loop over the receiver raises it; see take().
-            log.error("receiving ended: %s", error, exc_info=True)
+            if not self._stopping:
+                log.error("receiving ended: %s", error, exc_info=True)
             self._error = error
         with self._changed:
             self._ended = True
@@ -112,28 +127,33 @@ class Reader(Generic[ItemT]):
 
     def _read_on(self) -> None:
         failures = 0
-        while not self._stopping:
+        while self._wait_for_next():
             try:
-                if self._read_stream():
-                    failures = 0
+                self._read_stream()
+                failures = 0
             except TransientError as error:
                 failures += 1
-                pause = self._pause(failures, error)
-                if self._stopping:
-                    return
-                with self._changed:
-                    self._changed.wait_for(lambda: self._stopping, timeout=pause)
+                self._rest(failures, error)
 
-    def _pause(self, failures: int, error: TransientError) -> float:
-        pause: float = min(FIRST_PAUSE_SECONDS * 2 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
+    def _wait_for_next(self) -> bool:
+        """Wait until a stream is needed, and learn from how soon that was; return False when stopped."""
+        ended = time.monotonic()
+        wanted = self._wait_for_demand(None)
+        self._patience = PATIENCE_SECONDS if time.monotonic() - ended < PATIENCE_SECONDS else 0.0
+        return wanted
+
+    def _rest(self, failures: int, error: TransientError) -> None:
+        pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(failures, 20), LONGEST_PAUSE_SECONDS)
         pause *= random.uniform(0.5, 1.0)
-        if not self._stopping:
+        with self._changed:
+            if self._stopping:
+                return
             level = logging.WARNING if error.overloaded or failures > 1 else logging.INFO
             log.log(level, "the stream ended, reading again in %.1f s: %s", pause, error)
-        return pause
+            self._changed.wait_for(lambda: self._stopping, timeout=pause)
 
-    def _read_stream(self) -> bool:
-        """Read one stream to its end; return whether it brought anything or ended in order."""
+    def _read_stream(self) -> None:
+        """Read one stream until it ends, or until nobody waits for its next batch."""
         stream = self._transport.receive(self._request)
         with self._changed:
             self._stream = stream
@@ -142,9 +162,10 @@ class Reader(Generic[ItemT]):
         staleness = Staleness()
         for row in stream:
             self._arrive(row, staleness)
-            if self._stopping:
-                break
-        return True
+            is_enough = row.last or len(self._arrived) >= MOST_WAITING
+            if is_enough and not self._wait_for_demand(self._patience):
+                stream.cancel()
+                return
 
     def _arrive(self, row: ReceivedRow, staleness: Staleness) -> None:
         item, lease = self._make(row)
@@ -153,10 +174,17 @@ class Reader(Generic[ItemT]):
             if lease.lost.is_set():
                 log.debug("%r ran out before it was read", lease)
                 return
-        self._keeper.hold(lease, self._max_lease)
+        self._keeper.hold(lease, self._max_lease, owner=self)
         with self._changed:
-            self._waiting.append(Arrived(item, lease, row.last))
+            self._arrived.append(Arrived(item, lease, row.last))
             if self._wanted:
                 self._changed.notify_all()
-            if row.last or len(self._waiting) >= MOST_WAITING:
-                self._changed.wait_for(lambda: self._stopping or (self._wanted and not self._waiting))
+
+    def _wait_for_demand(self, seconds: float | None) -> bool:
+        """Wait until somebody waits for more; return False when that did not happen, or when stopped."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or self._is_wanted(), timeout=seconds)
+            return not self._stopping and self._is_wanted()
+
+    def _is_wanted(self) -> bool:
+        return self._wanted and not self._arrived

@@ -75,7 +75,7 @@ class Receiver(Generic[MessageT]):
         ReceiveArguments(max_batch_size, max_duration, priority)
         self._engine = engine
         self._factory = MessageFactory(model)
-        self._request = ReceiveRequest(max_batch_size, max_duration, priority, where)
+        self._request = ReceiveRequest(max_batch_size, max_duration, priority, self._factory.only(where))
         self._max_lease = max_lease.total_seconds()
         self._spanner_database = spanner_database
         self._session_factory = session_factory or (lambda: Session(engine))
@@ -117,8 +117,7 @@ class Receiver(Generic[MessageT]):
         for arrived in self._arrivals():
             batch.append(arrived)
             if arrived.last:
-                usable = [one for one in batch if not one.lease.lost.is_set()]
-                batch = []
+                usable, batch = [one for one in batch if not one.lease.lost.is_set()], []
                 self._hand_over(usable)
                 yield [one.item for one in usable]
 
@@ -162,19 +161,14 @@ class Receiver(Generic[MessageT]):
         if reader is not None:
             reader.stop()
         if keeper is not None:
-            for arrived in self._handed:
-                keeper.release(arrived.lease)
             keepers.release(self._engine.dialect, self._factory.queue.name, keeper)
 
     def _arrivals(self) -> Iterator[Arrived[MessageT]]:
         reader = self._start()
-        while taken := reader.take():
-            for arrived in taken:
-                if arrived.lease.lost.is_set():
-                    continue
-                yield arrived
+        while (arrived := reader.take()) is not None:
             if self._keeper is not None and self._keeper.failure is not None:
                 raise self._keeper.failure
+            yield arrived
 
     def _start(self) -> Reader[MessageT]:
         if self._reader is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, inspect
+from sqlalchemy import Column, ColumnElement, and_, inspect
 from sqlalchemy.orm import Mapper, make_transient_to_detached
 from sqlalchemy.orm.attributes import set_committed_value
 
@@ -29,6 +29,15 @@ class MessageFactory:
         self._discriminator = self._position(mapper.polymorphic_on)
         self._attributes = {mapper: self._names(mapper)}
         self.payload_name = self._attributes[mapper][self._key_count]
+
+    def only(self, where: ColumnElement[bool] | None) -> ColumnElement[bool] | None:
+        """Return the filter for the messages of the model, which may be one class of several in the queue."""
+        column = self.mapper.polymorphic_on
+        if self.mapper.inherits is None or column is None:
+            return where
+        kinds = [mapper.polymorphic_identity for mapper in self.mapper.self_and_descendants]
+        ours = column.in_(kinds)
+        return ours if where is None else and_(ours, where)
 
     def __call__(self, row: ReceivedRow) -> QueueMessage:
         mapper = self._mapper_for(row)

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, cast
+from weakref import WeakKeyDictionary
 
 from google.api_core import exceptions as google_exceptions
 from google.cloud.spanner_v1 import ExecuteSqlRequest, TransactionOptions, TransactionSelector
@@ -18,6 +19,9 @@ from .spanner_values import value_pb
 log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
 
 SESSION_TIMEOUT_SECONDS = 10.0
+
+_databases: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+_databases_lock = threading.Lock()
 
 _STRONG = TransactionSelector(
     single_use=TransactionOptions(read_only=TransactionOptions.ReadOnly(strong=True))
@@ -100,11 +104,24 @@ def _routing(database: str, session: str) -> list[tuple[str, str]]:
 
 
 def _database_of(engine: Engine) -> Any:
-    connection = engine.raw_connection()
+    """Return the driver's database object, one for each engine, through a connection of our own.
+
+    The application may hold all connections of its pool.
+    """
+    with _databases_lock:
+        if engine.dialect not in _databases:
+            _databases[engine.dialect] = _find_database(engine)
+        return _databases[engine.dialect]
+
+
+def _find_database(engine: Engine) -> Any:
+    pool = engine.pool.recreate()
+    connection = pool.connect()
     try:
         database = getattr(connection.driver_connection, "database", None)
     finally:
         connection.close()
+        pool.dispose()
     if database is None:
         raise SpannerQueuesError(
             f"the engine {engine.url!r} does not tell which Spanner database it is connected to"

@@ -34,7 +34,7 @@ from ..columns import Instant
 from ..definition import QueueDefinition
 from ..dialects.sqlite import EPOCH
 from ..sqlite_mode.clock import now_micros
-from ..sqlite_mode.wake import bell_of
+from ..sqlite_mode.wake import Bell, bell_of
 from .filters import onto
 from .payloads import decode_payload, payload_type_of
 from .transport import ReceivedRow, ReceiveRequest, Renewal, Token, TransientError
@@ -75,11 +75,13 @@ class SqliteTransport:
     """One queue of one SQLite engine."""
 
     def __init__(self, engine: Engine, queue: QueueDefinition) -> None:
-        self._engine = engine
+        # Connections of its own: the application may hold all of its pool.
+        self._engine = Engine(engine.pool.recreate(), engine.dialect, engine.url)
+        self._bell = bell_of(engine)
         self._tables = _Tables(queue)
 
     def receive(self, request: ReceiveRequest) -> SqliteStream:
-        return SqliteStream(self._engine, self._tables, request)
+        return SqliteStream(self._engine, self._bell, self._tables, request)
 
     def renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:
         found: dict[Token, Renewal] = {}
@@ -88,7 +90,8 @@ class SqliteTransport:
         return found
 
     def close(self) -> None:
-        """Do nothing: connections are taken for moments only."""
+        """Close the connections."""
+        self._engine.dispose()
 
     def _renew_some(self, tokens: list[str]) -> dict[Token, Renewal]:
         by_row = {int(token.split(".")[0]): token for token in tokens}
@@ -125,13 +128,13 @@ class SqliteTransport:
 class SqliteStream:
     """Deliver what is due, in order of deliver time, until it is cancelled or its time is over."""
 
-    def __init__(self, engine: Engine, tables: _Tables, request: ReceiveRequest) -> None:
+    def __init__(self, engine: Engine, bell: Bell, tables: _Tables, request: ReceiveRequest) -> None:
         self._engine = engine
         self._tables = tables
         self._where = onto(request.where, tables.definition, tables.table)
         self._size = request.max_batch_size or DEFAULT_BATCH
         self._ends = time.monotonic() + request.max_duration.total_seconds()
-        self._bell = bell_of(engine)
+        self._bell = bell
         self._cancelled = threading.Event()
 
     def __iter__(self) -> Iterator[ReceivedRow]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,25 @@ from tests.conformance.engines import ENGINES, World, emulator_world, sqlite_wor
 from tests.conformance.models import Base
 
 OpenWorld = Callable[..., World]
+
+LONGEST_TEST_SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def limit() -> Iterator[None]:
+    """End a test that hangs, with the traceback of where it does."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def fail(_number: int, _frame: object) -> None:
+        raise TimeoutError(f"the test did not end within {LONGEST_TEST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(LONGEST_TEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(params=ENGINES)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
 from google.api_core.exceptions import GoogleAPICallError
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -26,7 +27,7 @@ TIMEOUT_SECONDS = 20.0
 # How long "nothing arrives" is listened for, where no marker can be sent behind it.
 SILENCE_SECONDS = 0.4
 MARKER = "~marker"
-# The Spanner driver passes some of Google's errors on as they are, such as NOT_FOUND for a missing parent row.
+# The Spanner driver passes some of Google's errors on as they are: NOT_FOUND for a missing parent row.
 DATABASE_ERRORS = (DBAPIError, GoogleAPICallError)
 
 
@@ -78,6 +79,15 @@ def finish(engine: Engine, *messages: QueueMessage) -> None:
         acknowledge(session, *messages)
 
 
+def working_receiver(world: World, **options: Any) -> Receiver[Job]:
+    """Make a receiver of jobs whose stream is over as soon as the clock moves by a second.
+
+    What happens to others' messages while its caller works is seen without it: a stream that is still open
+    may be given the next batch.
+    """
+    return Receiver(world.engine, Job, max_duration=timedelta(seconds=1), **options)
+
+
 def take(receiver: Receiver[MessageT], number: int = 1, timeout: float = TIMEOUT_SECONDS) -> list[MessageT]:
     """Take messages from a receiver's loop, one by one; the lease of the last one is kept."""
     return _limited(receiver, lambda: _take(receiver, number), timeout)
@@ -116,6 +126,16 @@ def silent(receiver: Receiver[Any], seconds: float = SILENCE_SECONDS) -> bool:
     ended = running.ended(seconds)
     receiver.stop()
     return not ended and not running.result()
+
+
+@contextmanager
+def listening(target: Any, name: str, listener: Callable[..., Any]) -> Iterator[None]:
+    """Listen to an event of SQLAlchemy for the length of a block."""
+    event.listen(target, name, listener)
+    try:
+        yield
+    finally:
+        event.remove(target, name, listener)
 
 
 @contextmanager

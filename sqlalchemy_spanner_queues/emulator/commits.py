@@ -1,0 +1,168 @@
+"""Serve the ends and explicit beginnings of transactions, and the sessions that they live in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import grpc
+import grpc.aio
+
+from . import _protos as pb
+from .calls import Call
+from .database import Database
+from .errors import Refusal, code_number
+from .mutations import names_queue_operation, translate_mutations
+from .state import State
+from .transactions import ID_PREFIX, WriteTransaction
+from .upstream_api import SPANNER
+
+
+async def begin_transaction(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve BeginTransaction: those that write get a session and an id of the gateway."""
+    request = pb.BeginTransactionRequest.FromString(raw)
+    partitioned = request.options.HasField("partitioned_dml")
+    if not partitioned and not request.options.HasField("read_write"):
+        return await call.forward(raw)
+    transactions = state.database(request.session).transactions
+    transaction = await transactions.start(request.session, partitioned=partitioned)
+    request.session = transaction.session
+    try:
+        answer = pb.Transaction.FromString(await call.forward(request.SerializeToString()))
+    except BaseException:
+        transactions.end(transaction, "ended", clean=False)
+        raise
+    transaction.upstream_id = answer.id
+    transactions.touch(transaction)
+    answer.id = transaction.id
+    return answer.SerializeToString()
+
+
+async def rollback(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve Rollback."""
+    request = pb.RollbackRequest.FromString(raw)
+    if not request.transaction_id.startswith(ID_PREFIX):
+        return await call.forward(raw)
+    transactions = state.database(request.session).transactions
+    if transactions.outcome(request.transaction_id) is not None:
+        return b""
+    transaction = transactions.find(request.transaction_id)
+    request.session, request.transaction_id = transaction.session, transaction.upstream_id
+    return await _finish(state.database(request.session), transaction, call, request.SerializeToString())
+
+
+async def commit(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve Commit: queue mutations are translated, and receivers of what was sent are woken."""
+    request = pb.CommitRequest.FromString(raw)
+    database = state.database(request.session)
+    outcome = database.transactions.outcome(request.transaction_id)
+    if isinstance(outcome, bytes):
+        # A client that did not hear the answer asks again, and gets the same one.
+        return outcome
+    sent = await _translate(database, request.mutations)
+    if request.HasField("single_use_transaction"):
+        transaction = await database.transactions.start(request.session)
+    elif request.transaction_id.startswith(ID_PREFIX):
+        transaction = database.transactions.find(request.transaction_id)
+        request.transaction_id = transaction.upstream_id
+    else:
+        return await call.forward(raw)
+    transaction.sent |= sent
+    request.session = transaction.session
+    return await _finish(database, transaction, call, request.SerializeToString(), committing=True)
+
+
+async def _translate(database: Database, mutations: pb.MutationList) -> set[str]:
+    if not len(mutations):
+        return set()
+    translated, sent = translate_mutations(mutations, await database.definitions())
+    if names_queue_operation(mutations):
+        del mutations[:]
+        mutations.extend(translated)
+    return sent
+
+
+async def _finish(
+    database: Database, transaction: WriteTransaction, call: Call, request: bytes, *, committing: bool = False
+) -> bytes:
+    """Send the last request of a transaction; it runs to its end even when the client is gone."""
+    if transaction.ending is None:
+        transaction.running += 1
+        last = _last_request(database, transaction, call, request, committing=committing)
+        transaction.ending = asyncio.create_task(last)
+    return await asyncio.shield(transaction.ending)
+
+
+async def _last_request(
+    database: Database, transaction: WriteTransaction, call: Call, request: bytes, *, committing: bool
+) -> bytes:
+    transactions = database.transactions
+    try:
+        answer = await call.forward(request, to_the_end=True)
+    except grpc.aio.AioRpcError as error:
+        lost = error.code() is grpc.StatusCode.ABORTED
+        transactions.end(transaction, "aborted" if lost else "ended", clean=False)
+        raise
+    except BaseException:
+        transactions.end(transaction, "ended", clean=False)
+        raise
+    transactions.end(transaction, answer if committing else "ended", clean=True)
+    if committing:
+        database.sent(transaction.sent)
+    return answer
+
+
+def lose(state: State, call: Call, raw: bytes, code: grpc.StatusCode) -> None:
+    """End the transaction of a request that was made to fail, where the failure means that it is over.
+
+    A commit that ends in UNAVAILABLE is repeated by the client, so that its transaction stays.
+    """
+    transaction = _transaction_of(state, call, raw)
+    if transaction is None:
+        return
+    transactions = state.database(transaction.session).transactions
+    if code is grpc.StatusCode.ABORTED:
+        transactions.end(transaction, "aborted", clean=False)
+    elif call.name == "Commit" and code is not grpc.StatusCode.UNAVAILABLE:
+        transactions.end(transaction, "ended", clean=False)
+
+
+def _transaction_of(state: State, call: Call, raw: bytes) -> WriteTransaction | None:
+    if call.name == "Commit":
+        ends = pb.CommitRequest.FromString(raw)
+        return state.database(ends.session).transactions.open(ends.transaction_id)
+    if call.name == "ExecuteBatchDml":
+        batch = pb.ExecuteBatchDmlRequest.FromString(raw)
+        return state.database(batch.session).transactions.open(batch.transaction.id)
+    if call.name in ("ExecuteSql", "ExecuteStreamingSql"):
+        statement = pb.ExecuteSqlRequest.FromString(raw)
+        return state.database(statement.session).transactions.open(statement.transaction.id)
+    return None
+
+
+async def batch_write(state: State, call: Call, raw: bytes) -> AsyncIterator[bytes]:
+    """Serve BatchWrite, which the official emulator does not: each group is a transaction of its own."""
+    request = pb.BatchWriteRequest.FromString(raw)
+    for index, group in enumerate(request.mutation_groups):
+        single = pb.CommitRequest()
+        single.session = request.session
+        single.single_use_transaction.read_write.SetInParent()
+        single.mutations.extend(group.mutations)
+        response = pb.BatchWriteResponse()
+        response.indexes.append(index)
+        try:
+            answer = await commit(state, call.to(SPANNER + "Commit"), single.SerializeToString())
+        except Refusal as refusal:
+            response.status.code, response.status.message = code_number(refusal.code), refusal.details
+        except grpc.aio.AioRpcError as error:
+            response.status.code, response.status.message = code_number(error.code()), error.details() or ""
+        else:
+            response.commit_timestamp.CopyFrom(pb.CommitResponse.FromString(answer).commit_timestamp)
+        yield response.SerializeToString()
+
+
+async def delete_session(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve DeleteSession: what is open in the session is rolled back."""
+    request = pb.DeleteSessionRequest.FromString(raw)
+    state.database(request.name).transactions.end_session(request.name)
+    return await call.forward(raw)

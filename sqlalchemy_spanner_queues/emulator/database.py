@@ -1,0 +1,101 @@
+"""What the gateway keeps of a database: its queues, its transactions, and a session for its own reads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+from .clock import Clock
+from .ddl import restore
+from .definition import QueueDefinition
+from .queue import Queue
+from .transactions import Transactions
+from .upstream_api import UpstreamApi
+
+
+class Database:
+    """One database of the official emulator."""
+
+    def __init__(self, path: str, api: UpstreamApi, clock: Clock) -> None:
+        self.path = path
+        self.api = api
+        self.transactions = Transactions(path, api)
+        self.queues: dict[str, Queue] = {}
+        self._clock = clock
+        self._schema_version = 1
+        self._loaded_version = 0
+        self._loading = asyncio.Lock()
+        self._session: str | None = None
+
+    @asynccontextmanager
+    async def changing_schema(self) -> AsyncGenerator[None]:
+        """Read the schema again afterwards: it changes; queues rest meanwhile."""
+        for queue in self.queues.values():
+            queue.pause()
+        try:
+            yield
+        finally:
+            self._schema_version += 1
+            await self._load()
+
+    async def definitions(self) -> Mapping[str, QueueDefinition]:
+        """Return the queues of the database by lower-case name, as upstream knows them."""
+        await self._load()
+        return {name: queue.definition for name, queue in self.queues.items()}
+
+    async def queue(self, name: str) -> Queue | None:
+        """Find a queue by its name in any letter case."""
+        await self._load()
+        return self.queues.get(name.lower())
+
+    async def reading_session(self) -> str:
+        """Return the session for the gateway's own reads; it is made once."""
+        if self._session is None:
+            self._session = await self.api.create_session(self.path)
+        return self._session
+
+    def sent(self, names: Iterable[str]) -> None:
+        """Wake the receivers of queues that a committed transaction may have sent to."""
+        for name in names:
+            queue = self.queues.get(name)
+            if queue is not None:
+                queue.touch()
+
+    def wake(self) -> None:
+        """Let all queues look at the clock again."""
+        for queue in self.queues.values():
+            queue.wake()
+
+    def forget_leases(self) -> None:
+        """Make every message available that was leased."""
+        for queue in self.queues.values():
+            queue.leases.clear()
+            queue.touch()
+
+    def close(self) -> None:
+        """End everything: the database is dropped."""
+        for queue in self.queues.values():
+            queue.close()
+        self.queues.clear()
+        self.transactions.close()
+
+    async def _load(self) -> None:
+        if self._loaded_version == self._schema_version:
+            return
+        async with self._loading:
+            version = self._schema_version
+            if self._loaded_version != version:
+                _, definitions = restore(await self.api.schema(self.path))
+                self._adopt(definitions)
+                self._loaded_version = version
+
+    def _adopt(self, definitions: Mapping[str, QueueDefinition]) -> None:
+        for name in [name for name in self.queues if name not in definitions]:
+            self.queues.pop(name).close()
+        for name, definition in definitions.items():
+            queue = self.queues.get(name)
+            if queue is None:
+                self.queues[name] = Queue(definition, self, self._clock)
+            else:
+                queue.redefine(definition)

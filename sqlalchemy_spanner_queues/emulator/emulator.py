@@ -1,0 +1,240 @@
+"""Own a gateway: start it in a process of its own, make databases in it, move its clock, inject faults."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
+
+import grpc
+
+from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
+
+from ._grpc import blocking_method
+from .clients import Databases, make_client, make_engine
+from .control import CONTROL
+from .upstream import NOT_FOUND, find_emulator
+from .upstream_api import CHANNEL_OPTIONS
+
+if TYPE_CHECKING:
+    from google.cloud.spanner_v1 import Client
+    from sqlalchemy import Engine
+
+Dialect: TypeAlias = Literal["googlesql", "postgresql"]
+
+_STOP_SECONDS: Final = 10.0
+_CONTROL_TIMEOUT_SECONDS: Final = 30.0
+
+
+class Emulator:
+    """A local Spanner with queues: the official emulator behind a gateway that adds them.
+
+    Any client in any language reaches it with SPANNER_EMULATOR_HOST set to ``host``::
+
+        with Emulator() as emulator:
+            engine = emulator.create_engine()           # a fresh database
+            emulator.advance(3600)                      # seconds; what is due within the hour is due now
+            emulator.inject("Commit", code="UNKNOWN", after_apply=True)  # it lands, and nobody hears of it
+
+    ``port`` 0 takes a free one; ``upstream`` is the ``host:port`` of a running official emulator, otherwise
+    one is found and started (see ``find_emulator``); ``start_timeout`` is in seconds. Whatever ends the
+    process that owns it, the gateway and the emulator end as well.
+
+    Raises EmulatorNotFound when there is no official emulator, EmulatorError when it does not start.
+
+    https://docs.cloud.google.com/spanner/docs/emulator
+    """
+
+    def __init__(self, port: int = 0, upstream: str | None = None, start_timeout: float = 30.0) -> None:
+        self._port = port
+        self._upstream = upstream
+        self._start_timeout = start_timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: grpc.Channel | None = None
+        self._client: Client | None = None
+        self._databases: Databases | None = None
+        self._host = ""
+        self._lock = threading.Lock()
+
+    @property
+    def host(self) -> str:
+        """The address for SPANNER_EMULATOR_HOST, ``localhost:PORT``.
+
+        Raises EmulatorError when it is not started.
+        """
+        if not self._host:
+            raise EmulatorError(
+                "the emulator is not running: use it in a with statement, or call start() first"
+            )
+        return self._host
+
+    def __enter__(self) -> Emulator:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the official emulator and the gateway, and wait until they answer.
+
+        Raises EmulatorNotFound when there is no official emulator, EmulatorError when it does not start.
+        """
+        if self._process is not None:
+            return
+        if self._upstream is None and find_emulator() is None:
+            raise EmulatorNotFound(NOT_FOUND)
+        with tempfile.TemporaryFile() as errors:
+            self._process = self._spawn(errors)
+            self._host = self._ready() or ""
+            if not self._host:
+                self.stop()
+                errors.seek(0)
+                raise EmulatorError(f"the gateway did not start:\n{errors.read().decode(errors='replace')}")
+        self._channel = grpc.insecure_channel(self._host, options=CHANNEL_OPTIONS)
+
+    def stop(self) -> None:
+        """Stop the gateway and the emulator, and wait until both are gone."""
+        if self._channel is not None:
+            self._channel.close()
+        process, self._process, self._host = self._process, None, ""
+        self._channel = self._client = self._databases = None
+        if process is None:
+            return
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def create_database(self, dialect: Dialect = "googlesql", statements: Sequence[str] = ()) -> str:
+        """Create a fresh database and return its path, ``projects/P/instances/I/databases/D``.
+
+        ``statements`` are DDL, queues included; a PostgreSQL-dialect database is made empty first, as Spanner
+        wants it. ::
+
+            path = emulator.create_database(statements=["CREATE QUEUE q (...) PRIMARY KEY (...)"])
+        """
+        if dialect not in ("googlesql", "postgresql"):
+            raise EmulatorError(f"unknown dialect {dialect!r}: use 'googlesql' or 'postgresql'")
+        client = self.client
+        with self._lock:
+            self._databases = databases = self._databases or Databases(client, self._start_timeout)
+        return databases.make(dialect == "postgresql", statements)
+
+    def create_engine(self, dialect: Dialect = "googlesql", **options: Any) -> Engine:
+        """Create a fresh database and return an SQLAlchemy engine over it; options go to ``create_engine``.
+
+        Raises EmulatorError for ``dialect="postgresql"``: such a database is reached through PGAdapter.
+        """
+        if dialect == "postgresql":
+            raise EmulatorError(
+                "a PostgreSQL-dialect database is reached through PGAdapter: make one with"
+                " create_database(dialect='postgresql') and connect with postgresql+psycopg://"
+            )
+        return make_engine(self.host, self.create_database(dialect), **options)
+
+    @property
+    def client(self) -> Client:
+        """An official client of this emulator."""
+        with self._lock:
+            if self._client is None:
+                self._client = make_client(self.host)
+            return self._client
+
+    def advance(self, seconds: float) -> None:
+        """Move the delivery clock forward: deliver times, leases, back-off and max_duration follow it."""
+        self._control("Advance", seconds=seconds)
+
+    def inject(
+        self,
+        method: str,
+        code: str | None = "UNAVAILABLE",
+        times: int = 1,
+        after_apply: bool = False,
+        delay: float = 0.0,
+        drop_after_rows: int | None = None,
+        match: str | None = None,
+    ) -> None:
+        """Make the next requests of a method fail, slow, or break.
+
+        ``method`` is a short name such as ``Commit`` or ``ExecuteStreamingSql``, ``code`` a gRPC status code
+        (None only delays), ``delay`` in seconds comes before. With ``after_apply`` the request takes effect
+        and its client does not hear of it; ``drop_after_rows`` breaks a stream of messages after so many
+        rows; ``match`` must be part of the SQL text. The official Python client itself repeats a commit
+        that ends in UNAVAILABLE; use UNKNOWN or DEADLINE_EXCEEDED for an outcome that stays unknown. ::
+
+            emulator.inject("ExecuteStreamingSql", drop_after_rows=3, match="RECEIVE_")
+
+        Raises EmulatorError for a code that gRPC does not know.
+        """
+        self._control(
+            "Inject",
+            method=method,
+            code=code,
+            times=times,
+            after_apply=after_apply,
+            delay=delay,
+            drop_after_rows=drop_after_rows,
+            match=match,
+        )
+
+    def resume_tokens(self, enabled: bool) -> None:
+        """Send resume tokens with received messages, or withhold them."""
+        self._control("ResumeTokens", enabled=enabled)
+
+    def leases(self, database: str | None = None) -> list[dict[str, Any]]:
+        """Return the running leases: database, queue, key, token, holder, deliveries, expires_in (s)."""
+        return list(self._control("Leases", database=database))
+
+    def requests(self, reset: bool = False) -> dict[str, int]:
+        """Return how many requests of each method clients have sent since the last ``reset``."""
+        return dict(self._control("Requests", reset=reset))
+
+    def reset(self) -> None:
+        """Forget faults and leases, and return to real time; what is in the databases stays."""
+        self._control("Reset")
+
+    def _control(self, control: str, /, **request: object) -> Any:
+        channel = self._channel
+        if channel is None:
+            raise EmulatorError(
+                "the emulator is not running: use it in a with statement, or call start() first"
+            )
+        call = blocking_method(channel, CONTROL + control)
+        try:
+            return json.loads(call(json.dumps(request).encode(), timeout=_CONTROL_TIMEOUT_SECONDS))
+        except grpc.RpcError as error:
+            raise EmulatorError(f"the emulator refused {control}: {error.details()}") from error
+
+    def _spawn(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "sqlalchemy_spanner_queues", "emulator", "--exit-with-stdin"]
+        command += ["--port", str(self._port), "--start-timeout", str(self._start_timeout)]
+        if self._upstream:
+            command += ["--upstream", self._upstream]
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        )
+
+    def _ready(self) -> str | None:
+        process = self._process
+        if process is None or process.stdout is None:
+            return None
+        # A gateway that hangs is killed, which ends the line that is waited for.
+        killer = threading.Timer(self._start_timeout, process.kill)
+        killer.start()
+        try:
+            line = process.stdout.readline().decode()
+        finally:
+            killer.cancel()
+        return line.split()[1] if line.startswith("ready ") else None

@@ -1,0 +1,65 @@
+"""Carry a request into its read-write transaction: its turn, its upstream session, its ids."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import grpc
+import grpc.aio
+
+from . import _protos as pb
+from .database import Database
+from .transactions import ID_PREFIX, WriteTransaction
+
+
+class Enlisted:
+    """The part of a transaction that one request plays; an async context manager.
+
+    Inside of it the selector and ``session`` are the upstream ones. ``transaction`` is None when the request
+    is in no read-write transaction and passes untouched.
+    """
+
+    def __init__(self, database: Database, session: str, selector: pb.TransactionSelector) -> None:
+        self._transactions = database.transactions
+        self._selector = selector
+        self._begins = selector.HasField("begin") and selector.begin.HasField("read_write")
+        self.session = session
+        self.transaction: WriteTransaction | None = None
+
+    async def __aenter__(self) -> Enlisted:
+        if self._begins:
+            self.transaction = await self._transactions.start(self.session)
+        elif self._selector.id.startswith(ID_PREFIX):
+            self.transaction = self._transactions.find(self._selector.id)
+            self._selector.id = self.transaction.upstream_id
+            if self.transaction.partitioned:
+                await self._transactions.take_turn(self.transaction)
+        if self.transaction is not None:
+            self.transaction.running += 1
+            self.session = self.transaction.session
+        return self
+
+    @property
+    def learns_id(self) -> bool:
+        """Whether the answer brings the id of a transaction that begins with this request."""
+        return self._begins and self.transaction is not None and not self.transaction.upstream_id
+
+    def learn(self, metadata: pb.ResultSetMetadata) -> None:
+        """Note the upstream id of the transaction, and put the client's in its place."""
+        if self.transaction is not None and metadata.transaction.id:
+            self.transaction.upstream_id = metadata.transaction.id
+            metadata.transaction.id = self.transaction.id
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        transaction = self.transaction
+        if transaction is None:
+            return
+        transaction.running -= 1
+        self._transactions.touch(transaction)
+        if isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.ABORTED:
+            self._transactions.end(transaction, "aborted", clean=False)
+        elif transaction.partitioned or (self._begins and not transaction.upstream_id):
+            # Upstream began nothing, or all there is to it is done.
+            self._transactions.end(transaction, "ended", clean=error is None)

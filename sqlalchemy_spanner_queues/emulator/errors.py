@@ -1,0 +1,35 @@
+"""How the gateway says no: a status code and a text, as gRPC sends them."""
+
+from __future__ import annotations
+
+import grpc
+
+
+class Refusal(Exception):
+    """A request that the gateway answers with an error of its own."""
+
+    def __init__(self, code: grpc.StatusCode, details: str) -> None:
+        super().__init__(details)
+        self.code = code
+        self.details = details
+
+
+def code_number(code: grpc.StatusCode) -> int:
+    """Return the number of a status code, as google.rpc.Status carries it."""
+    number: int = code.value[0]
+    return number
+
+
+def invalid(details: str) -> Refusal:
+    """Make an INVALID_ARGUMENT."""
+    return Refusal(grpc.StatusCode.INVALID_ARGUMENT, details)
+
+
+def not_found(details: str) -> Refusal:
+    """Make a NOT_FOUND."""
+    return Refusal(grpc.StatusCode.NOT_FOUND, details)
+
+
+def aborted(details: str) -> Refusal:
+    """Make an ABORTED: the client runs the transaction again."""
+    return Refusal(grpc.StatusCode.ABORTED, details)

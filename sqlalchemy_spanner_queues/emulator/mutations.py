@@ -1,0 +1,113 @@
+"""Translate the mutations of queues into those of the tables behind them.
+
+Send becomes an insert. Ack becomes an update followed by a delete: the update fails with NOT_FOUND when the
+message is gone, as Ack does, and a Send of the same key may follow.
+
+https://docs.cloud.google.com/spanner/docs/queues/queues-using
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from google.protobuf.struct_pb2 import ListValue, Value
+
+from . import _protos as pb
+from .definition import DELIVER_TIME, QueueDefinition
+from .errors import invalid, not_found
+
+Queues = Mapping[str, QueueDefinition]
+_EPOCH = "1970-01-01T00:00:00Z"
+
+
+def names_queue_operation(mutations: Iterable[pb.Mutation]) -> bool:
+    """Tell whether there is a Send or an Ack, which upstream does not know."""
+    return any(mutation.WhichOneof("operation") in ("send", "ack") for mutation in mutations)
+
+
+def translate_mutations(
+    mutations: Iterable[pb.Mutation], queues: Queues
+) -> tuple[list[pb.Mutation], set[str]]:
+    """Return the mutations for upstream, and the names (lower case) of the queues that are sent to.
+
+    Raises Refusal for a mutation that a queue does not support.
+    """
+    translated: list[pb.Mutation] = []
+    sent: set[str] = set()
+    for mutation in mutations:
+        operation = mutation.WhichOneof("operation")
+        if operation == "send":
+            queue = _queue(mutation.send.queue, queues)
+            sent.add(queue.name.lower())
+            translated.append(_insert(mutation.send, queue))
+        elif operation == "ack":
+            translated.extend(_acknowledge(mutation.ack, _queue(mutation.ack.queue, queues)))
+        else:
+            sent |= _check_write(mutation, operation, queues)
+            translated.append(mutation)
+    return translated, sent
+
+
+def _queue(name: str, queues: Queues) -> QueueDefinition:
+    queue = queues.get(name.lower())
+    if queue is None:
+        raise not_found(f"Queue not found: {name}")
+    return queue
+
+
+def _check_write(mutation: pb.Mutation, operation: str | None, queues: Queues) -> set[str]:
+    writes = {
+        "insert": mutation.insert,
+        "update": mutation.update,
+        "insert_or_update": mutation.insert_or_update,
+        "replace": mutation.replace,
+    }
+    write = writes.get(operation or "")
+    queue = queues.get(write.table.lower()) if write else None
+    if queue is None:
+        return set()
+    if operation != "insert":
+        raise invalid(f"{operation} mutations are not supported on queue {queue.name}")
+    check_send(queue)
+    return {queue.name.lower()}
+
+
+def check_send(queue: QueueDefinition) -> None:
+    """Refuse to send to a queue that has sending disabled."""
+    if queue.enabled("disable_send"):
+        raise invalid(f"Sending to queue {queue.name} is disabled: its option disable_send is true")
+
+
+def _insert(send: pb.Mutation.Send, queue: QueueDefinition) -> pb.Mutation:
+    check_send(queue)
+    _check_key(send.key, queue)
+    mutation = pb.Mutation()
+    mutation.insert.table = queue.name
+    mutation.insert.columns.extend([*queue.key_names, queue.payload.name])
+    row = ListValue(values=[*send.key.values, send.payload])
+    if send.HasField("deliver_time"):
+        mutation.insert.columns.append(DELIVER_TIME)
+        row.values.append(Value(string_value=send.deliver_time.ToJsonString()))
+    mutation.insert.values.append(row)
+    return mutation
+
+
+def _acknowledge(ack: pb.Mutation.Ack, queue: QueueDefinition) -> list[pb.Mutation]:
+    _check_key(ack.key, queue)
+    delete = pb.Mutation()
+    delete.delete.table = queue.name
+    delete.delete.key_set.keys.append(ack.key)
+    if ack.ignore_not_found:
+        return [delete]
+    update = pb.Mutation()
+    update.update.table = queue.name
+    update.update.columns.extend([*queue.key_names, DELIVER_TIME])
+    update.update.values.append(ListValue(values=[*ack.key.values, Value(string_value=_EPOCH)]))
+    return [update, delete]
+
+
+def _check_key(key: ListValue, queue: QueueDefinition) -> None:
+    if len(key.values) != len(queue.key_names):
+        raise invalid(
+            f"Queue {queue.name} has {len(queue.key_names)} key columns, got {len(key.values)} values"
+        )

@@ -1,0 +1,248 @@
+"""A queue at work: finds due messages, leases them, hands them to receivers, and wakes when it must.
+
+One task per queue does it all, and only while somebody waits or a lease runs. It sleeps until the earliest
+of: the next deliver time, the end of a lease, the end of a receiver's time; a commit that sends and a moved
+clock wake it. Nothing polls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+import grpc.aio
+from google.protobuf.struct_pb2 import ListValue
+
+from . import queries
+from ._protos import ExecuteSqlRequest
+from .clock import Clock, parse_timestamp
+from .definition import MESSAGE_ID, QueueDefinition
+from .errors import Refusal, not_found
+from .feed import PAGE_SIZE, Candidate, Feed, Filter, Waiter
+from .leases import Lease, Leases
+from .statements import at_moved_clock
+from .upstream_api import SPANNER, Rows, UpstreamApi
+
+_READ_KEYS_AT_MOST = 500
+
+
+class Source(Protocol):
+    """Where a queue reads its messages."""
+
+    @property
+    def api(self) -> UpstreamApi:
+        """The official emulator."""
+        ...
+
+    async def reading_session(self) -> str:
+        """Return the session for the gateway's own reads."""
+        ...
+
+
+class Queue:
+    """One queue of one database."""
+
+    def __init__(self, definition: QueueDefinition, source: Source, clock: Clock) -> None:
+        self.definition = definition
+        self.leases = Leases()
+        self._source = source
+        self._clock = clock
+        self._feeds: dict[Filter, Feed] = {}
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._paused = False
+        self._closed = False
+
+    def pause(self) -> None:
+        """Stop to look for messages while the schema changes, until ``redefine`` or ``close``."""
+        self._paused = True
+
+    def touch(self) -> None:
+        """Look for new messages: a transaction that may have sent some has committed."""
+        for feed in self._feeds.values():
+            feed.mark()
+        self.wake()
+
+    def wake(self) -> None:
+        """Look at the clock and at the receivers again."""
+        self._wake.set()
+        if self._task is None and self._busy():
+            self._task = asyncio.create_task(self._run(), name=f"queue {self.definition.name}")
+
+    def redefine(self, definition: QueueDefinition) -> None:
+        """Take the definition after a change of the schema, for example with other options."""
+        self.definition = definition
+        self._paused = False
+        self.touch()
+
+    def close(self) -> None:
+        """End all receivers: the queue is gone."""
+        self._closed = True
+        for feed in self._feeds.values():
+            feed.fail(self._gone())
+        self._feeds.clear()
+        self.leases.clear()
+        if self._task is not None:
+            self._task.cancel()
+
+    def join(self, filter: Filter) -> Feed:
+        """Register a receiver with its filter."""
+        feed = self._feeds.setdefault(filter, Feed(filter))
+        feed.receivers += 1
+        return feed
+
+    def leave(self, feed: Feed) -> None:
+        """Remove a receiver; the last one takes the feed with it."""
+        feed.receivers -= 1
+        if feed.receivers == 0 and self._feeds.get(feed.filter) is feed:
+            del self._feeds[feed.filter]
+
+    async def take(self, feed: Feed, want: int, until: float, holder: str) -> list[Lease]:
+        """Wait for the next batch; an empty one means that the receiver's time is over."""
+        if self._closed:
+            raise self._gone()
+        batch: asyncio.Future[list[Lease]] = asyncio.get_running_loop().create_future()
+        waiter = Waiter(want, until, holder, batch)
+        feed.waiters.append(waiter)
+        self.wake()
+        try:
+            return await batch
+        except asyncio.CancelledError:
+            self._abandon(feed, waiter)
+            raise
+
+    def give_back(self, leases: list[Lease]) -> None:
+        """Return messages that never left the gateway."""
+        for lease in leases:
+            self.leases.give_back(lease)
+        self.touch()
+
+    async def read(self, leases: list[Lease]) -> Rows:
+        """Read the messages of a batch: their columns, and the identity last."""
+        columns = queries.payload_columns(self.definition)
+        return await self._read_keys(columns, [lease.key for lease in leases])
+
+    async def existing(self, leases: list[Lease]) -> set[str]:
+        """Ask which of these messages are still there."""
+        if len(leases) <= _READ_KEYS_AT_MOST:
+            rows = await self._read_keys((MESSAGE_ID,), [lease.key for lease in leases])
+        else:
+            session = await self._source.reading_session()
+            rows = await self._source.api.query(session, queries.identities(self.definition))
+        return {row[0].string_value for row in rows.rows}
+
+    async def _read_keys(self, columns: Sequence[str], keys: list[ListValue]) -> Rows:
+        session = await self._source.reading_session()
+        return await self._source.api.read(session, self.definition.name, columns, keys)
+
+    def _gone(self) -> Refusal:
+        return not_found(f"Queue not found: {self.definition.name}")
+
+    def _abandon(self, feed: Feed, waiter: Waiter) -> None:
+        if waiter in feed.waiters:
+            feed.waiters.remove(waiter)
+        elif waiter.batch.done() and not waiter.batch.cancelled() and waiter.batch.exception() is None:
+            self.give_back(waiter.batch.result())
+
+    def _busy(self) -> bool:
+        return bool(len(self.leases)) or any(feed.waiters for feed in self._feeds.values())
+
+    async def _run(self) -> None:
+        try:
+            while self._busy():
+                await self._turn()
+        except Exception as error:
+            for feed in self._feeds.values():
+                feed.fail(error)
+            raise
+        finally:
+            self._task = None
+
+    async def _turn(self) -> None:
+        self._wake.clear()
+        await self._guarded(self._check_leases)
+        for feed in list(self._feeds.values()):
+            await self._guarded(partial(self._serve, feed), feed)
+        await self._sleep()
+
+    async def _guarded(self, step: Callable[[], Awaitable[None]], feed: Feed | None = None) -> None:
+        try:
+            await step()
+        except grpc.aio.AioRpcError as error:
+            # Upstream said no: every receiver that waits for this answer is told.
+            if self._paused:
+                return
+            for failed in [feed] if feed else list(self._feeds.values()):
+                failed.fail(error)
+
+    async def _check_leases(self) -> None:
+        now = self._clock.now()
+        expired = [] if self._paused else self.leases.to_check(now)
+        if not expired:
+            return
+        existing = await self.existing(expired)
+        due_again = False
+        for lease in expired:
+            if lease.message_id in existing:
+                due_again |= self.leases.checked(lease, now)
+            else:
+                self.leases.forget(lease.message_id)
+        if due_again:
+            self.touch()
+
+    async def _serve(self, feed: Feed) -> None:
+        now = self._clock.now()
+        feed.end_expired(now)
+        if feed.next_due is not None and feed.next_due <= now:
+            feed.next_due = None
+            feed.mark()
+        while feed.waiters and not self._paused and not self.definition.enabled("disable_delivery"):
+            if feed.needs_scan:
+                await self._scan(feed)
+            if not feed.ready:
+                break
+            feed.hand_out(self.leases, self._clock.now)
+
+    async def _scan(self, feed: Feed) -> None:
+        after = feed.more_after
+        if after is None:
+            feed.dirty = False
+        limit = PAGE_SIZE if after else PAGE_SIZE + self.leases.unavailable(self._clock.now())
+        rows = (await self._query(feed.filter, limit, after)).rows
+        now = self._clock.now()
+        feed.next_due, feed.more_after = None, None
+        for row in rows:
+            deliver_time = row[-2].string_value
+            if (due := parse_timestamp(deliver_time)) > now:
+                feed.next_due = due
+                return
+            message_id = row[-1].string_value
+            if self.leases.available(message_id, now):
+                feed.ready.append(Candidate(message_id, ListValue(values=row[:-2])))
+        if len(rows) == limit:
+            feed.more_after = (rows[-1][-2].string_value, rows[-1][-1].string_value)
+
+    async def _query(self, filter: Filter, limit: int, after: tuple[str, str] | None) -> Rows:
+        request = ExecuteSqlRequest()
+        filter.apply_parameters(request)
+        request.session = await self._source.reading_session()
+        where = at_moved_clock(filter.where, self._clock.offset)
+        request.sql = queries.candidates(self.definition, filter.alias, where, limit, after)
+        return await self._source.api.stream(SPANNER + "ExecuteStreamingSql", request)
+
+    async def _sleep(self) -> None:
+        times = [waiter.until for feed in self._feeds.values() for waiter in feed.waiters]
+        times += [
+            feed.next_due for feed in self._feeds.values() if feed.waiters and feed.next_due is not None
+        ]
+        if (check := self.leases.next_check()) is not None:
+            times.append(check)
+        if self._paused or not times:
+            await self._wake.wait()
+            return
+        try:
+            await asyncio.wait_for(self._wake.wait(), max(0.0, min(times) - self._clock.now()))
+        except asyncio.TimeoutError:
+            return

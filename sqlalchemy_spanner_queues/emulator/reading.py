@@ -1,0 +1,124 @@
+"""Walk over tokens: the few steps that every reader of statements needs.
+
+::
+
+    reader = Reader(sql)
+    reader.skip_hint()
+    if reader.words("INSERT", "INTO"): table = reader.path()
+"""
+
+from __future__ import annotations
+
+from .tokens import Kind, Token, tokenize
+
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+
+
+class SqlError(ValueError):
+    """A statement about a queue that cannot be understood; the text is meant for the client."""
+
+
+class Reader:
+    """A place in the tokens of one statement."""
+
+    def __init__(self, sql: str, tokens: list[Token] | None = None) -> None:
+        self.sql = sql
+        self.tokens = tokenize(sql) if tokens is None else tokens
+        while self.tokens and self.tokens[-1].is_symbol(";"):
+            self.tokens = self.tokens[:-1]
+        self.position = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether no token is left."""
+        return self.position >= len(self.tokens)
+
+    def peek(self, ahead: int = 0) -> Token | None:
+        """Return a token that comes, without going there."""
+        index = self.position + ahead
+        return self.tokens[index] if index < len(self.tokens) else None
+
+    def words(self, *words: str) -> bool:
+        """Step over these keywords when they all come next."""
+        for ahead, word in enumerate(words):
+            token = self.peek(ahead)
+            if token is None or not token.is_word(word):
+                return False
+        self.position += len(words)
+        return True
+
+    def symbol(self, symbol: str) -> bool:
+        """Step over a symbol when it comes next."""
+        token = self.peek()
+        if token is None or not token.is_symbol(symbol):
+            return False
+        self.position += 1
+        return True
+
+    def expect_symbol(self, symbol: str) -> None:
+        """Step over a symbol that has to come next."""
+        if not self.symbol(symbol):
+            raise SqlError(f"Syntax error: expected {symbol!r} but got {self.here()}")
+
+    def here(self) -> str:
+        """Name the next token for an error message."""
+        token = self.peek()
+        return repr(token.text) if token else "end of statement"
+
+    def next(self) -> Token:
+        """Take the next token."""
+        token = self.peek()
+        if token is None:
+            raise SqlError("Syntax error: unexpected end of statement")
+        self.position += 1
+        return token
+
+    def path(self) -> list[str]:
+        """Take a name, dotted or not."""
+        if (token := self.next()).is_name:
+            names = [token.name]
+        else:
+            raise SqlError(f"Syntax error: expected a name but got {token.text!r}")
+        while self.symbol("."):
+            names.append(self.next().name)
+        return names
+
+    def skip_hint(self) -> None:
+        """Step over a statement hint ``@{...}``."""
+        first, second = self.peek(), self.peek(1)
+        if first and second and first.is_symbol("@") and second.is_symbol("{"):
+            self.position += 1
+            self.group()
+
+    def group(self) -> list[Token]:
+        """Take a bracketed group and return what is inside."""
+        opening = self.next()
+        start = self.position
+        depth = [_OPENING[opening.text]]
+        while depth:
+            token = self.next()
+            if token.kind is Kind.SYMBOL and token.text in _OPENING:
+                depth.append(_OPENING[token.text])
+            elif token.is_symbol(depth[-1]):
+                depth.pop()
+        return self.tokens[start : self.position - 1]
+
+    def text_of(self, tokens: list[Token]) -> str:
+        """Return the source text that the tokens cover."""
+        return self.sql[tokens[0].start : tokens[-1].end] if tokens else ""
+
+
+def split(tokens: list[Token], separator: str = ",") -> list[list[Token]]:
+    """Cut tokens at a separator that stands outside of brackets."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        if token.kind is Kind.SYMBOL and token.text in "([{":
+            depth += 1
+        elif token.kind is Kind.SYMBOL and token.text in ")]}":
+            depth -= 1
+        if depth == 0 and token.is_symbol(separator):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts if len(parts) > 1 or parts[0] else []

@@ -1,0 +1,110 @@
+"""Serve the schema: DDL with queues in it, and the schema's text with queues in it.
+
+https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+
+from google.protobuf.any_pb2 import Any
+from google.protobuf.empty_pb2 import Empty
+
+from . import _protos as pb
+from .calls import Call
+from .database import Database
+from .ddl import Plan, Queues, restore, translate
+from .errors import invalid
+from .reading import Reader, SqlError
+from .state import State
+from .upstream_api import OPERATIONS, UpstreamApi
+
+_POLL_SECONDS = 0.02
+_POSTGRESQL = 2
+
+
+async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve UpdateDatabaseDdl; it takes its turn among the transactions that write."""
+    request = pb.UpdateDatabaseDdlRequest.FromString(raw)
+    database = state.database(request.database)
+    plan = _plan(request.statements, await database.definitions())
+    if not plan.changed:
+        return await _apply(database, call, raw)
+    del request.statements[:]
+    request.statements.extend(plan.statements)
+    if not plan.statements:
+        return _nothing_to_do(database)
+    async with database.changing_schema():
+        return await _apply(database, call, request.SerializeToString())
+
+
+def _plan(statements: Iterable[str], queues: Queues) -> Plan:
+    try:
+        return translate(statements, queues)
+    except SqlError as error:
+        raise invalid(str(error)) from error
+
+
+async def _apply(database: Database, call: Call, raw: bytes) -> bytes:
+    async with database.transactions.exclusive():
+        answer = await call.forward(raw)
+        await _until_done(database.api, pb.Operation.FromString(answer))
+    return answer
+
+
+async def _until_done(api: UpstreamApi, operation: pb.Operation) -> None:
+    request = pb.GetOperationRequest()
+    request.name = operation.name
+    while not operation.done:
+        await asyncio.sleep(_POLL_SECONDS)
+        operation = pb.Operation.FromString(await api.unary(OPERATIONS + "GetOperation", request))
+
+
+def _nothing_to_do(database: Database) -> bytes:
+    operation = pb.Operation()
+    operation.name = f"{database.path}/operations/_spanner_queues_{uuid.uuid4().hex}"
+    operation.done = True
+    packed = Any()
+    packed.Pack(Empty())
+    operation.response.CopyFrom(packed)
+    return operation.SerializeToString()
+
+
+async def create_database(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve CreateDatabase, whose extra statements may create queues."""
+    request = pb.CreateDatabaseRequest.FromString(raw)
+    state.forget(f"{request.parent}/databases/{_name(request.create_statement)}")
+    if request.database_dialect == _POSTGRESQL:
+        return await call.forward(raw)
+    plan = _plan(request.extra_statements, {})
+    if plan.changed:
+        del request.extra_statements[:]
+        request.extra_statements.extend(plan.statements)
+        raw = request.SerializeToString()
+    return await call.forward(raw)
+
+
+def _name(create_statement: str) -> str:
+    names = [token.name for token in Reader(create_statement).tokens if token.is_name]
+    return names[-1] if names else ""
+
+
+async def get_database_ddl(_: State, call: Call, raw: bytes) -> bytes:
+    """Serve GetDatabaseDdl: queues read as CREATE QUEUE."""
+    answer = await call.forward(raw)
+    response = pb.GetDatabaseDdlResponse.FromString(answer)
+    shown, queues = restore(response.statements)
+    if not queues:
+        return answer
+    del response.statements[:]
+    response.statements.extend(shown)
+    return response.SerializeToString()
+
+
+async def drop_database(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve DropDatabase: its streams and transactions end."""
+    answer = await call.forward(raw)
+    state.forget(pb.DropDatabaseRequest.FromString(raw).database)
+    return answer

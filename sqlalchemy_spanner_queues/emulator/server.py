@@ -1,0 +1,153 @@
+"""The gateway's gRPC server: every method of the official emulator, and what queues need on the way.
+
+https://docs.cloud.google.com/spanner/docs/reference/rpc
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, NoReturn
+
+import grpc
+import grpc.aio
+
+from . import _protos as pb
+from . import commits, schema, sql
+from ._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
+from .calls import Call, trailing_of
+from .control import CONTROL, serve_control
+from .errors import Refusal
+from .state import State
+from .upstream_api import CHANNEL_OPTIONS, DATABASE_ADMIN, SPANNER, UpstreamApi
+
+Unary = Callable[[State, Call, bytes], Awaitable[bytes]]
+Streaming = Callable[[State, Call, bytes], AsyncIterator[bytes]]
+
+
+UNARY: Final[dict[str, Unary]] = {
+    SPANNER + "ExecuteSql": sql.execute_sql,
+    SPANNER + "ExecuteBatchDml": sql.execute_batch_dml,
+    SPANNER + "Read": sql.read,
+    SPANNER + "BeginTransaction": commits.begin_transaction,
+    SPANNER + "Commit": commits.commit,
+    SPANNER + "Rollback": commits.rollback,
+    SPANNER + "DeleteSession": commits.delete_session,
+    DATABASE_ADMIN + "UpdateDatabaseDdl": schema.update_database_ddl,
+    DATABASE_ADMIN + "CreateDatabase": schema.create_database,
+    DATABASE_ADMIN + "GetDatabaseDdl": schema.get_database_ddl,
+    DATABASE_ADMIN + "DropDatabase": schema.drop_database,
+}
+STREAMING: Final[dict[str, Streaming]] = {
+    SPANNER + "ExecuteStreamingSql": sql.execute_streaming_sql,
+    SPANNER + "StreamingRead": sql.streaming_read,
+    SPANNER + "BatchWrite": commits.batch_write,
+}
+# Clients of some languages ping an idle stream often, which gRPC takes for an attack unless told otherwise.
+SERVER_OPTIONS: Final = (
+    ("grpc.so_reuseport", 0),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.max_ping_strikes", 0),
+)
+_WITH_SQL: Final = ("ExecuteSql", "ExecuteStreamingSql")
+
+
+async def pass_through(_: State, call: Call, raw: bytes) -> bytes:
+    """Forward what the gateway knows nothing about."""
+    return await call.forward(raw)
+
+
+class Gateway(GenericHandler):
+    """Serves every method there is."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
+        """Return the handler of a method."""
+        method = handler_call_details.method
+        if method.startswith(CONTROL):
+            return unary_handler(self._control(method.removeprefix(CONTROL)))
+        if method in STREAMING:
+            return streaming_handler(self._streaming(method, STREAMING[method]))
+        return unary_handler(self._unary(method, UNARY.get(method, pass_through)))
+
+    def _control(self, method: str) -> Callable[[bytes, Context], Awaitable[bytes]]:
+        async def serve(raw: bytes, context: Context) -> bytes:
+            try:
+                return serve_control(self._state, method, raw)
+            except Refusal as refusal:
+                await context.abort(refusal.code, refusal.details)
+
+        return serve
+
+    def _unary(self, method: str, handle: Unary) -> Callable[[bytes, Context], Awaitable[bytes]]:
+        async def serve(raw: bytes, context: Context) -> bytes:
+            call = Call(method, context, self._state.api)
+            try:
+                await self._before(call, raw)
+                answer = await handle(self._state, call, raw)
+                self._after(call)
+            except (Refusal, grpc.aio.AioRpcError) as error:
+                return await _refuse(context, error)
+            return answer
+
+        return serve
+
+    def _streaming(self, method: str, handle: Streaming) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
+        async def serve(raw: bytes, context: Context) -> AsyncIterator[bytes]:
+            call = Call(method, context, self._state.api)
+            try:
+                await self._before(call, raw)
+                async for chunk in handle(self._state, call, raw):
+                    if call.fault is None or not call.fault.after_apply:
+                        yield chunk
+                self._after(call)
+            except (Refusal, grpc.aio.AioRpcError) as error:
+                await _refuse(context, error)
+
+        return serve
+
+    async def _before(self, call: Call, raw: bytes) -> None:
+        self._state.requests[call.name] += 1
+        if not self._state.faults.armed:
+            return
+        text = pb.ExecuteSqlRequest.FromString(raw).sql if call.name in _WITH_SQL else ""
+        call.fault = fault = self._state.faults.take(call.name, text)
+        if fault is None:
+            return
+        if fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault.code is not None and not fault.after_apply and fault.drop_after_rows is None:
+            commits.lose(self._state, call, raw, fault.status())
+            raise Refusal(fault.status(), f"injected fault before {call.name}")
+
+    @staticmethod
+    def _after(call: Call) -> None:
+        if call.fault is not None and call.fault.after_apply and call.fault.code is not None:
+            raise Refusal(call.fault.status(), f"injected fault after {call.name}")
+
+
+async def _refuse(context: Context, error: Refusal | grpc.aio.AioRpcError) -> NoReturn:
+    if isinstance(error, Refusal):
+        await context.abort(error.code, error.details)
+    await context.abort(error.code(), error.details() or "", trailing_of(error))
+
+
+class GatewayServer:
+    """A running gateway in front of an address; ``port`` is the one that it listens on."""
+
+    def __init__(self, upstream: str, host: str, port: int) -> None:
+        self._state = State(UpstreamApi(upstream))
+        self._server = make_server(Gateway(self._state), (*CHANNEL_OPTIONS, *SERVER_OPTIONS))
+        self.port = self._server.add_insecure_port(f"{host}:{port}")
+
+    async def start(self) -> None:
+        """Start to serve."""
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Stop at once: streams are cut."""
+        await self._server.stop(0.2)
+        await self._state.api.close()

@@ -1,0 +1,135 @@
+"""The gateway's own calls to the official emulator: sessions, reads, schema.
+
+Every answer that comes in chunks is put together here, so that the rest sees whole rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import grpc.aio
+from google.protobuf.message import Message
+from google.protobuf.struct_pb2 import ListValue, Value
+
+from . import _protos as pb
+from ._grpc import StreamingMethod, UnaryMethod, streaming_method, unary_method
+
+SPANNER: Final = "/google.spanner.v1.Spanner/"
+DATABASE_ADMIN: Final = "/google.spanner.admin.database.v1.DatabaseAdmin/"
+OPERATIONS: Final = "/google.longrunning.Operations/"
+INTERNAL_TIMEOUT_SECONDS: Final = 60.0
+
+# Payloads may be large, and idle connections must not be pinged to death.
+CHANNEL_OPTIONS: Final = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_metadata_size", 1 << 20),
+)
+
+
+@dataclass(slots=True)
+class Rows:
+    """A whole answer: the metadata message, and the rows."""
+
+    metadata: pb.ResultSetMetadata = field(default_factory=pb.ResultSetMetadata)
+    rows: list[list[Value]] = field(default_factory=lambda: list[list[Value]]())
+
+
+class UpstreamApi:
+    """A channel to the official emulator."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
+        self._unary: dict[str, UnaryMethod] = {}
+        self._streaming: dict[str, StreamingMethod] = {}
+
+    async def close(self) -> None:
+        """Close the channel."""
+        await self._channel.close(None)
+
+    def unary_method(self, method: str) -> UnaryMethod:
+        """Return the callable of a method that answers once; bytes in, bytes out."""
+        if method not in self._unary:
+            self._unary[method] = unary_method(self._channel, method)
+        return self._unary[method]
+
+    def streaming_method(self, method: str) -> StreamingMethod:
+        """Return the callable of a method that answers with a stream; bytes in, bytes out."""
+        if method not in self._streaming:
+            self._streaming[method] = streaming_method(self._channel, method)
+        return self._streaming[method]
+
+    async def unary(self, method: str, request: Message) -> bytes:
+        """Send a request of the gateway's own."""
+        call = self.unary_method(method)
+        return await call(request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS)
+
+    async def stream(self, method: str, request: Message) -> Rows:
+        """Send a streaming read of the gateway's own and collect its rows."""
+        call = self.streaming_method(method)
+        return await collect(aiter(call(request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS)))
+
+    async def create_session(self, database: str) -> str:
+        """Make a session and return its name."""
+        request = pb.CreateSessionRequest()
+        request.database = database
+        answer = await self.unary(SPANNER + "CreateSession", request)
+        return pb.Session.FromString(answer).name
+
+    async def query(self, session: str, sql: str) -> Rows:
+        """Run a query without parameters at a strong timestamp."""
+        request = pb.ExecuteSqlRequest()
+        request.session = session
+        request.sql = sql
+        return await self.stream(SPANNER + "ExecuteStreamingSql", request)
+
+    async def read(self, session: str, table: str, columns: Sequence[str], keys: Sequence[ListValue]) -> Rows:
+        """Read rows by their keys; keys that are gone are left out."""
+        request = pb.ReadRequest()
+        request.session = session
+        request.table = table
+        request.columns.extend(columns)
+        request.key_set.keys.extend(keys)
+        return await self.stream(SPANNER + "StreamingRead", request)
+
+    async def schema(self, database: str) -> list[str]:
+        """Return the database's DDL statements as the official emulator prints them."""
+        request = pb.GetDatabaseDdlRequest()
+        request.database = database
+        answer = await self.unary(DATABASE_ADMIN + "GetDatabaseDdl", request)
+        return list(pb.GetDatabaseDdlResponse.FromString(answer).statements)
+
+
+async def collect(chunks: AsyncIterator[bytes]) -> Rows:
+    """Put the chunks of a streamed answer together."""
+    result = Rows()
+    values: list[Value] = []
+    merging = False
+    async for chunk in chunks:
+        part = pb.PartialResultSet.FromString(chunk)
+        if part.HasField("metadata"):
+            result.metadata.CopyFrom(part.metadata)
+        fresh = list(part.values)
+        if merging and fresh:
+            merge_values(values[-1], fresh.pop(0))
+        values.extend(fresh)
+        merging = part.chunked_value
+    width = len(result.metadata.row_type.fields)
+    result.rows = [values[start : start + width] for start in range(0, len(values), width or 1)]
+    return result
+
+
+def merge_values(left: Value, right: Value) -> None:
+    """Append the rest of a value that was cut between two chunks."""
+    if left.HasField("string_value"):
+        left.string_value += right.string_value
+        return
+    rest = list(right.list_value.values)
+    if left.list_value.values and rest:
+        last = left.list_value.values[-1]
+        if last.HasField("string_value") or last.HasField("list_value"):
+            merge_values(last, rest.pop(0))
+    left.list_value.values.extend(rest)
