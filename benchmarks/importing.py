@@ -48,7 +48,7 @@ with Receiver(engine, Job) as receiver:
 
 def run(smoke: bool) -> list[Figure]:
     seconds(PACKAGE)  # writes the compiled files, where there are none
-    rounds = 4 if smoke else 25
+    rounds = 3 if smoke else 25
     without, with_package = medians(rounds, lambda: seconds(SQLALCHEMY), lambda: seconds(PACKAGE))
     return [
         at_most("import, above that of SQLAlchemy", (with_package - without) * 1000, "ms", 60),

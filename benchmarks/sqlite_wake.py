@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.orm import Session
@@ -29,7 +30,7 @@ now = time.monotonic
 
 
 def run(smoke: bool) -> list[Figure]:
-    messages, idle_seconds = (25, 2.5) if smoke else (200, 25.0)
+    messages, idle_seconds = (20, 2.0) if smoke else (200, 25.0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "queue.db"
         engine = create_engine(f"sqlite:///{path}")
@@ -110,12 +111,18 @@ def other_process(path: Path) -> Generator[Callable[[], float]]:
 def idling(engine: Engine, seconds: float) -> tuple[float, float]:
     """Return the statements a second, and the share of one CPU, of a receiver with nothing to do."""
     statements: list[str] = []
+
+    def note(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
     with receiving(engine):
         time.sleep(0.5)
-        event.listen(engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+        # On the class: the receiver has an engine of its own.
+        event.listen(Engine, "before_cursor_execute", note)
         cpu, started = time.process_time(), now()
         time.sleep(seconds)
         elapsed = now() - started
+        event.remove(Engine, "before_cursor_execute", note)
         return len(statements) / elapsed, (time.process_time() - cpu) / elapsed
 
 

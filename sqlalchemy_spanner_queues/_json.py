@@ -38,10 +38,11 @@ def encode_json(codec: JsonCodec, value: Any, name: str) -> object:
 
 def decode_json(codec: JsonCodec, stored: object, name: str) -> Any:
     """Return the value for stored JSON, plain or still text."""
+    raw = str(stored) if isinstance(stored, JsonText) else stored
     try:
-        return codec.decode(json.loads(stored) if isinstance(stored, JsonText) else stored)
+        raw = json.loads(stored) if isinstance(stored, JsonText) else stored
+        return codec.decode(raw)
     except (TypeError, ValueError) as error:
-        raw = str(stored) if isinstance(stored, JsonText) else stored
         raise PayloadError(
             f"{name}: the stored payload does not fit: {error}", raw=raw, codec=name
         ) from error

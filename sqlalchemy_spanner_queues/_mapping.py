@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnDefault, Table, event, inspect
 from sqlalchemy.engine import Connection
 from sqlalchemy.orm import Mapper, Session, make_transient_to_detached, object_session, relationship
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm.attributes import instance_state, set_committed_value
 
 from .columns import Delay
 from .definition import QueueDefinition, as_table, definition_of, find_definition
@@ -167,9 +167,21 @@ def _before_update(mapper: Mapper[Any], connection: Connection, target: Any) -> 
         raise MessageImmutable(queue_table(mapper).name, "UPDATE")
 
 
-def remember_received(instance: Any, values: dict[str, Any]) -> None:
-    """Keep a received message readable: what a Session expires is put back from here."""
-    inspect(instance).info[_RECEIVED] = values
+def load_received(instance: Any, mapper: Mapper[Any], values: dict[str, Any]) -> None:
+    """Make a new instance one that was loaded from the database and detached, with these values.
+
+    They are kept aside too: what a Session expires is put back from there.
+    """
+    state = instance_state(instance)
+    state.dict.update(values)
+    key = tuple(values[name] for name in _key_names(mapper))
+    state.key = mapper.identity_key_from_primary_key(key)
+    state.info[_RECEIVED] = values
+
+
+@functools.lru_cache(maxsize=256)
+def _key_names(mapper: Mapper[Any]) -> tuple[str, ...]:
+    return tuple(mapper.get_property_by_column(column).key for column in mapper.primary_key)
 
 
 def _restore_received(target: Any, names: Any) -> None:

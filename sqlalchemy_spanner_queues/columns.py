@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from sqlalchemy import TIMESTAMP, BigInteger, BindParameter, Column, ColumnElement, FetchedValue
@@ -16,7 +16,7 @@ from .definition import DELIVER_TIME, find_definition, underlying_table
 from .dialects import for_dialect
 from .exc import DeliverTimeError
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -51,7 +51,7 @@ def aware(value: object) -> datetime:
             f"{value!r} has no time zone; use e.g. datetime.now(timezone.utc) + timedelta(...), or for a"
             " deliver time delay=timedelta(...), which the database's clock counts"
         )
-    return value.astimezone(timezone.utc)
+    return value.astimezone(UTC)
 
 
 class Instant(TypeDecorator[datetime]):

@@ -9,6 +9,9 @@ from typing import Any, NoReturn
 
 from .exc import LeaseLost, PayloadError
 
+# An Event costs more than all the rest of a lease, and few are ever waited for.
+_making_events = threading.Lock()
+
 
 class Lease:
     """The right to work on a delivered message, for 10 seconds at a time.
@@ -30,8 +33,30 @@ class Lease:
         self.keys = dict(keys)
         self.token = token
         self.expires_at = expires_at
-        self.lost = threading.Event()
         self.reason = ""
+        self._event: threading.Event | None = None
+        self._is_lost = False
+
+    @property
+    def lost(self) -> threading.Event:
+        """Return the event that is set once the lease is lost.
+
+        Example: ``message.lease.lost.wait(timeout=1.0)`` between two parts of work.
+        """
+        with _making_events:
+            if self._event is None:
+                self._event = threading.Event()
+                if self._is_lost:
+                    self._event.set()
+            return self._event
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the lease is lost, as far as it is known here.
+
+        Example: ``if message.lease.is_lost: return``.
+        """
+        return self._is_lost
 
     def raise_if_lost(self) -> None:
         """Raise LeaseLost if the message may be delivered to somebody else; else return at once.
@@ -40,7 +65,7 @@ class Lease:
 
         https://docs.cloud.google.com/spanner/docs/queues/queues-overview
         """
-        if self.lost.is_set():
+        if self._is_lost:
             raise LeaseLost(self.queue, self.keys, self.reason)
 
     def renewed(self, token: Any, expires_at: datetime) -> None:
@@ -50,22 +75,20 @@ class Lease:
 
     def lose(self, reason: str) -> None:
         """Note that the lease is lost, and why; called by the lease keeper."""
-        if not self.lost.is_set():
+        with _making_events:
+            if self._is_lost:
+                return
             self.reason = reason
-            self.lost.set()
+            self._is_lost = True
+            if self._event is not None:
+                self._event.set()
 
     def __getstate__(self) -> dict[str, Any]:
         # An Event cannot be pickled, and nobody keeps the lease of a copy.
-        return {**self.__dict__, "lost": self.lost.is_set()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.lost = threading.Event()
-        if state["lost"]:
-            self.lost.set()
+        return {**self.__dict__, "_event": None}
 
     def __repr__(self) -> str:
-        state = f"lost: {self.reason}" if self.lost.is_set() else f"until {self.expires_at.isoformat()}"
+        state = f"lost: {self.reason}" if self._is_lost else f"until {self.expires_at.isoformat()}"
         return f"<Lease of {self.keys} of {self.queue}, {state}>"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Protocol, cast
 
 from sqlalchemy import JSON, TIMESTAMP, LargeBinary
@@ -50,7 +50,7 @@ def decode_timestamp(value: datetime | None) -> datetime | None:
         return None
     return datetime(
         value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond,
-        timezone.utc,
+        UTC,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
 from sqlalchemy import BigInteger, LargeBinary, Text
@@ -29,7 +29,7 @@ GUARD_BY_ROWCOUNT: bool = True
 RENEW_PARAMETER: str = ""
 LEASE_COLUMNS: tuple[str, str, str] = ("spanner_lease_until", "spanner_lease_token", "spanner_last")
 
-EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqliteTimestamp(BigInteger):

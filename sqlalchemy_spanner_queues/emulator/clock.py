@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 
 class Clock:
@@ -52,11 +52,11 @@ class Clock:
 def parse_timestamp(text: str) -> float:
     """Read a timestamp such as ``2026-01-31T12:00:00.5Z``, in seconds since the epoch."""
     whole, _, fraction = text.rstrip("Z").partition(".")
-    moment = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc)
+    moment = datetime.fromisoformat(whole).replace(tzinfo=UTC)
     return moment.timestamp() + (float(f"0.{fraction}") if fraction else 0.0)
 
 
 def format_timestamp(seconds: float) -> str:
     """Write seconds since the epoch as Spanner sends a timestamp, to the microsecond."""
-    moment = datetime.fromtimestamp(seconds, timezone.utc)
+    moment = datetime.fromtimestamp(seconds, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

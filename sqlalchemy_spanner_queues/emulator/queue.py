@@ -244,5 +244,5 @@ class Queue:
             return
         try:
             await asyncio.wait_for(self._wake.wait(), max(0.0, min(times) - self._clock.now()))
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return

@@ -5,6 +5,7 @@ https://docs.cloud.google.com/spanner/docs/queues/queues-using
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
@@ -27,6 +28,7 @@ from .statements import FunctionQuery, OutputColumn, at_moved_clock, plain_colum
 from .upstream_api import SPANNER, Rows
 
 LEASE_COLUMNS: Final = (LEASE_EXPIRATION, LEASE_TOKEN, LAST_IN_BATCH)
+FIRST_PAUSE_SECONDS: Final = 0.1
 _CHUNK_BYTES: Final = 512 * 1024
 _BOOL, _STRING, _TIMESTAMP, _ARRAY, _STRUCT = 1, 6, 4, 8, 9
 _LEASE_TYPES: Final = {LEASE_EXPIRATION: _TIMESTAMP, LEASE_TOKEN: _STRING, LAST_IN_BATCH: _BOOL}
@@ -54,12 +56,17 @@ async def receive(
     if request.query_mode == _PLAN:
         return
     feed = queue.join(Filter(query.alias, query.where, parameters_of(request)))
+    pause = FIRST_PAUSE_SECONDS
     try:
         while batch := await queue.take(feed, arguments.max_batch_size, until, call.peer):
             for chunk in writer.rows(await projection.rows(batch)):
                 yield chunk
             if fault is not None and writer.dropped:
                 raise Refusal(fault.status(), f"injected fault after {fault.drop_after_rows} rows")
+            # A client that works on one batch at a time closes the stream after its first; what was leased to
+            # it in the meantime would wait for the end of the lease.
+            await asyncio.sleep(pause)
+            pause = 0.0
     finally:
         queue.leave(feed)
 

@@ -68,7 +68,7 @@ async def _until_stopped(process: UpstreamProcess, stopped: asyncio.Event) -> bo
     while process.running:
         try:
             await asyncio.wait_for(stopped.wait(), _LIVENESS_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             continue
         return True
     return False

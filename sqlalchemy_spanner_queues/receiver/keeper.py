@@ -58,12 +58,15 @@ class LeaseKeeper:
 
     def hold(self, lease: Lease, max_seconds: float, owner: object = None) -> None:
         """Renew a lease from now on, for at most ``max_seconds`` seconds."""
+        held = _Held(lease, max_seconds, self._monotonic(), owner)
         with self._changed:
-            self._held[id(lease)] = _Held(lease, max_seconds, self._monotonic(), owner)
+            was_idle = not self._held
+            self._held[id(lease)] = held
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="spanner-queues-leases", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            if was_idle:
+                self._changed.notify_all()
 
     def finishing(self, lease: Lease) -> None:
         """Note that the message is being acknowledged: not to find it any more is no loss from now on."""

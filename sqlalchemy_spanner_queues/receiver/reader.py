@@ -24,7 +24,7 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 # Rows that are read ahead within a batch that does not end; then the reader waits.
 MOST_WAITING: Final = 1000
 # A stream stays open between two batches for this long, if whoever receives was as quick the last time.
-PATIENCE_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 0.02
 STOP_SECONDS: Final = 1.5
 
 
@@ -98,7 +98,7 @@ class Reader(Generic[ItemT]):
             if not self._taken:
                 return None
             arrived = self._taken.popleft()
-            if not arrived.lease.lost.is_set():
+            if not arrived.lease.is_lost:
                 return arrived
         return None
 
@@ -161,24 +161,28 @@ class Reader(Generic[ItemT]):
                 stream.cancel()
         staleness = Staleness()
         for row in stream:
-            self._arrive(row, staleness)
+            if not self._arrive(row, staleness):
+                stream.cancel()
+                return
             is_enough = row.last or len(self._arrived) >= MOST_WAITING
             if is_enough and not self._wait_for_demand(self._patience):
                 stream.cancel()
                 return
 
-    def _arrive(self, row: ReceivedRow, staleness: Staleness) -> None:
+    def _arrive(self, row: ReceivedRow, staleness: Staleness) -> bool:
+        """Put a row where it can be taken; return False when its lease, like those behind it, ran out."""
         item, lease = self._make(row)
         if staleness.is_doubtful(row.expires_at, time.monotonic()):
             self._keeper.confirm([lease])
-            if lease.lost.is_set():
-                log.debug("%r ran out before it was read", lease)
-                return
+            if lease.is_lost:
+                log.info("%r ran out before it was read; reading anew", lease)
+                return False
         self._keeper.hold(lease, self._max_lease, owner=self)
         with self._changed:
             self._arrived.append(Arrived(item, lease, row.last))
             if self._wanted:
                 self._changed.notify_all()
+        return True
 
     def _wait_for_demand(self, seconds: float | None) -> bool:
         """Wait until somebody waits for more; return False when that did not happen, or when stopped."""

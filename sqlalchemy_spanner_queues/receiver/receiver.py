@@ -117,7 +117,7 @@ class Receiver(Generic[MessageT]):
         for arrived in self._arrivals():
             batch.append(arrived)
             if arrived.last:
-                usable, batch = [one for one in batch if not one.lease.lost.is_set()], []
+                usable, batch = [one for one in batch if not one.lease.is_lost], []
                 self._hand_over(usable)
                 yield [one.item for one in usable]
 

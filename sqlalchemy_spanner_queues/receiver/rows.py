@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, and_, inspect
-from sqlalchemy.orm import Mapper, make_transient_to_detached
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy.orm import Mapper
 
 from .. import _mapping
 from ..definition import definition_of
@@ -20,6 +19,7 @@ class MessageFactory:
 
     def __init__(self, model: type[QueueMessage]) -> None:
         mapper: Mapper[Any] = inspect(model)
+        mapper.registry.configure(cascade=True)
         self.mapper = mapper
         self.queue = _mapping.queue_table(mapper)
         definition = definition_of(self.queue)
@@ -43,10 +43,7 @@ class MessageFactory:
         mapper = self._mapper_for(row)
         instance: QueueMessage = mapper.class_manager.new_instance()
         values = dict(zip(self._attributes[mapper], row.values, strict=True))
-        for name, value in values.items():
-            set_committed_value(instance, name, value)
-        make_transient_to_detached(instance)
-        _mapping.remember_received(instance, values)
+        _mapping.load_received(instance, mapper, values)
         keys = dict(zip(self._key_names, row.values[: self._key_count], strict=True))
         instance.__dict__[_mapping.LEASE_ATTRIBUTE] = Lease(self.queue.name, keys, row.token, row.expires_at)
         return instance

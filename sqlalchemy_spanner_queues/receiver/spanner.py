@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 import grpc
 from google.api_core import exceptions as google_exceptions
+from google.cloud.spanner_v1 import TypeCode
 from google.cloud.spanner_v1.streamed import StreamedResultSet
 from sqlalchemy import Table, select
 from sqlalchemy.engine import Dialect, Engine
@@ -127,28 +128,27 @@ class RowDecoder:
         self._width = len(queue.keys)
 
     def __call__(self, rows: Any, row: list[Any]) -> ReceivedRow:
-        values = [
-            _processed(processor, rows.decode_column(row, at)) for at, processor in enumerate(self._keys)
-        ]
-        at = self._width
-        values.append(decode_wire(self._payload, row[at].string_value))
-        values.append(decode_timestamp(rows.decode_column(row, at + 1)))
-        expires_at, token, last = (rows.decode_column(row, at + column) for column in (2, 3, 4))
-        return ReceivedRow(values, token, _plain(expires_at), bool(last))
+        values: list[Any] = []
+        for at, processor in enumerate(self._keys):
+            value = rows.decode_column(row, at)
+            values.append(value if processor is None else processor(value))
+        payload, deliver_time, expires_at, token, last = row[self._width :]
+        values.append(decode_wire(self._payload, payload.string_value))
+        values.append(timestamp(deliver_time.string_value))
+        # A token of either type travels as text, and goes back as what it came as.
+        text = token.string_value
+        is_bytes = rows.fields[self._width + 3].type_.code == TypeCode.BYTES
+        expires = timestamp(expires_at.string_value)
+        return ReceivedRow(values, text.encode() if is_bytes else text, expires, last.bool_value)
+
+
+def timestamp(text: str) -> datetime:
+    """Return the instant that Spanner wrote, with 0 to 9 digits of a second; what is finer is cut off."""
+    return datetime.fromisoformat(text[:26].rstrip("Z") + "+00:00")
 
 
 def _result_processor(type_: TypeEngine[Any], dialect: Dialect) -> Callable[[Any], Any] | None:
     return type_.dialect_impl(dialect).result_processor(dialect, None)
-
-
-def _processed(processor: Callable[[Any], Any] | None, value: Any) -> Any:
-    return value if processor is None else processor(value)
-
-
-def _plain(value: datetime) -> datetime:
-    stamp = decode_timestamp(value)
-    assert stamp is not None
-    return stamp
 
 
 @contextmanager

@@ -16,7 +16,7 @@ def native_statement(statement: Select[Any], dialect: Dialect) -> tuple[str, dic
     """Return SQL with named parameters, their values, and their types, as the driver would send them."""
     compiled: Any = statement.compile(dialect=dialect)
     expanded = compiled.construct_expanded_state()
-    values = [_processed(expanded, name) for name in expanded.positiontup or ()]
+    values = [_processed(compiled, expanded, name) for name in expanded.positiontup or ()]
     sql, parameters = to_named_parameters(expanded.statement, values)
     named = parameters or {}
     return sql, named, get_param_types(named)
@@ -29,7 +29,10 @@ def token_array_type(tokens: Sequence[Any]) -> Type:
     return Type(code=TypeCode.ARRAY, array_element_type=element)
 
 
-def _processed(expanded: Any, name: str) -> Any:
-    processor = expanded.processors.get(name)
+def _processed(compiled: Any, expanded: Any, name: str) -> Any:
     value = expanded.parameters[name]
+    processor = expanded.processors.get(name)  # of the parameters that an IN was expanded to
+    if processor is None and name in compiled.binds:
+        kind = compiled.binds[name].type.dialect_impl(compiled.dialect)
+        processor = kind.bind_processor(compiled.dialect)
     return value if processor is None else processor(value)

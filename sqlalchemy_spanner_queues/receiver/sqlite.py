@@ -77,7 +77,7 @@ class SqliteTransport:
     def __init__(self, engine: Engine, queue: QueueDefinition) -> None:
         # Connections of its own: the application may hold all of its pool.
         self._engine = Engine(engine.pool.recreate(), engine.dialect, engine.url)
-        self._bell = bell_of(engine)
+        self._bell = bell_of(engine, self._engine)
         self._tables = _Tables(queue)
 
     def receive(self, request: ReceiveRequest) -> SqliteStream:

@@ -57,7 +57,11 @@ class Bell:
             while self._count == seen[0] and (remaining := deadline - time.monotonic()) > 0:
                 pause = self._settling_pause()
                 self._changed.wait(min(remaining, pause or self._look_seconds))
-                if pause is not None or self._stamp() != seen[1]:
+                if self._stamp() != seen[1]:
+                    # The file changes a little before the commit in it can be seen: look again, for a while.
+                    self._commit_started = time.monotonic()
+                    return
+                if pause is not None:
                     return
 
     def _settling_pause(self) -> float | None:
@@ -84,12 +88,15 @@ class Bell:
         return tuple(_file_stamp(path) for path in self._files)
 
 
-def bell_of(engine: Engine) -> Bell:
-    """Return the engine's bell; the first call starts to listen to this one engine."""
+def bell_of(engine: Engine, own: Engine) -> Bell:
+    """Return the engine's bell; the first call starts to listen to this one engine.
+
+    ``own`` is an engine on the same database whose connections nobody else takes.
+    """
     with _lock:
         bell = _bells.get(engine.dialect)
         if bell is None:
-            bell = _bells[engine.dialect] = Bell(_files_of(engine))
+            bell = _bells[engine.dialect] = Bell(_files_of(own))
             event.listen(engine, "commit", bell.committing)
             event.listen(engine.pool, "checkin", bell.returned)
         return bell

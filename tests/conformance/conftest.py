@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
 import pytest
 
 from sqlalchemy_spanner_queues.emulator import Emulator
+from sqlalchemy_spanner_queues.receiver import keeper
 from tests.conformance.engines import ENGINES, World, emulator_world, sqlite_world
 from tests.conformance.models import Base
 
@@ -39,7 +40,7 @@ def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenW
 
     No test may leave a thread of ours behind.
     """
-    kind, opened = request.param, list[World]()
+    kind, opened, before = request.param, list[World](), our_threads()
     emulator = request.getfixturevalue("emulator") if kind == "emulator" else None
     if emulator is not None:
         emulator.reset()
@@ -52,7 +53,7 @@ def open_world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenW
     yield open_it
     for world in opened:
         world.engine.dispose()
-    assert leftover_threads() == []
+    assert leftover_threads(before) == []
 
 
 @pytest.fixture
@@ -71,17 +72,28 @@ def ready(world: World) -> World:
 @pytest.fixture
 def gateway(emulator: Emulator) -> Iterator[World]:
     """The emulator alone, with the tables and queues of models.py, for faults and requests on the wire."""
+    before = our_threads()
     emulator.reset()
     world = emulator_world(emulator)
     world.create(Base.metadata)
     yield world
     world.engine.dispose()
-    assert leftover_threads() == []
+    assert leftover_threads(before) == []
 
 
-def leftover_threads(patience: float = 2.0) -> list[str]:
-    """Return the names of our threads that still run after a while, in seconds."""
-    ours = [thread for thread in threading.enumerate() if thread.name.startswith("spanner-queues")]
+@pytest.fixture
+def beats_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let leases be renewed when the test says so, and at no other time."""
+    monkeypatch.setattr(keeper, "BEAT_SECONDS", 3600.0)
+
+
+def our_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name.startswith("spanner-queues")}
+
+
+def leftover_threads(before: Set[threading.Thread] = frozenset(), patience: float = 2.0) -> list[str]:
+    """Return the names of our threads since ``before`` that still run after a while, in seconds."""
+    ours = our_threads() - before
     for thread in ours:
         thread.join(patience)
     return [thread.name for thread in ours if thread.is_alive()]

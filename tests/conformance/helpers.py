@@ -15,20 +15,27 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from sqlalchemy_spanner_queues import QueueMessage, Receiver, acknowledge
+from sqlalchemy_spanner_queues import (
+    MessageAlreadyAcknowledged,
+    MessageAlreadyExists,
+    QueueMessage,
+    Receiver,
+    acknowledge,
+)
+from sqlalchemy_spanner_queues.receiver.keeper import LeaseKeeper
 from tests.conformance.engines import World
 from tests.conformance.models import Job
 
 T = TypeVar("T")
 MessageT = TypeVar("MessageT", bound=QueueMessage)
 
-# Long enough for a loaded machine; nothing waits so long unless it is broken.
-TIMEOUT_SECONDS = 20.0
-# How long "nothing arrives" is listened for, where no marker can be sent behind it.
-SILENCE_SECONDS = 0.4
+# Long enough for a loaded machine, and shorter than a lease, which would bring back what went astray.
+TIMEOUT_SECONDS = 8.0
 MARKER = "~marker"
 # The Spanner driver passes some of Google's errors on as they are: NOT_FOUND for a missing parent row.
 DATABASE_ERRORS = (DBAPIError, GoogleAPICallError)
+# After one of these a transaction cannot commit.
+FAILURES = (MessageAlreadyAcknowledged, MessageAlreadyExists)
 
 
 class Running:
@@ -88,6 +95,15 @@ def working_receiver(world: World, **options: Any) -> Receiver[Job]:
     return Receiver(world.engine, Job, max_duration=timedelta(seconds=1), **options)
 
 
+def gone(world: World) -> Job:
+    """Return a received message that somebody else has acknowledged."""
+    send_jobs(world, "gone", "kept")
+    with Receiver(world.engine, Job, max_batch_size=10) as receiver:
+        job = next(job for job in take_batch(receiver) if job.key == "gone")
+    finish(world.engine, job)
+    return job
+
+
 def take(receiver: Receiver[MessageT], number: int = 1, timeout: float = TIMEOUT_SECONDS) -> list[MessageT]:
     """Take messages from a receiver's loop, one by one; the lease of the last one is kept."""
     return _limited(receiver, lambda: _take(receiver, number), timeout)
@@ -110,6 +126,18 @@ def arrivals(world: World, receiver: Receiver[Job]) -> list[Job]:
     return [job for job in found if job.key != MARKER]
 
 
+def keeper_of(receiver: Receiver[Job]) -> LeaseKeeper:
+    assert receiver._keeper is not None
+    return receiver._keeper
+
+
+def pass_time(world: World, receiver: Receiver[Job], seconds: int) -> None:
+    """Let time pass, with a beat of the receiver's lease keeper every 4 seconds."""
+    for _ in range(0, seconds, 4):
+        world.advance(4)
+        assert keeper_of(receiver).beat()
+
+
 def keys(jobs: Sequence[Job]) -> list[str]:
     return sorted(job.key for job in jobs)
 
@@ -118,14 +146,6 @@ def arriving_keys(world: World, **options: Any) -> list[str]:
     """Return the keys of the jobs that a fresh receiver is given now."""
     with Receiver(world.engine, Job, **options) as receiver:
         return keys(arrivals(world, receiver))
-
-
-def silent(receiver: Receiver[Any], seconds: float = SILENCE_SECONDS) -> bool:
-    """Tell whether the receiver is given nothing for a while; it is stopped afterwards."""
-    running = Running(lambda: _take(receiver, 1))
-    ended = running.ended(seconds)
-    receiver.stop()
-    return not ended and not running.result()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -111,7 +111,7 @@ def struct(**values: Any) -> Struct:
     return message
 
 
-_AT = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=timezone.utc)
+_AT = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
 
 BYTES = [b"", b"\x00", bytes(range(256)), b"\xff\x00", b"plain", b"YWJj", b"YWI=\n", b"\\x00ff"]
 TEXTS = [

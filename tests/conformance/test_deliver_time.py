@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -68,10 +68,10 @@ def test_a_delayed_message_comes_when_its_delay_is_over_and_not_before(
 
 
 @pytest.mark.parametrize(
-    "zone", [timezone.utc, timezone(timedelta(hours=-7)), timezone(timedelta(hours=5.5))], ids=str
+    "zone", [UTC, timezone(timedelta(hours=-7)), timezone(timedelta(hours=5.5))], ids=str
 )
 def test_deliver_at_is_an_instant_in_any_time_zone(ready: World, zone: timezone) -> None:
-    due = datetime.now(timezone.utc) + MINUTE
+    due = datetime.now(UTC) + MINUTE
     send(ready, Job(key="a", payload=b"", deliver_at=due.astimezone(zone)))
     assert arriving_keys(ready) == []
     ready.advance(45)
@@ -83,7 +83,7 @@ def test_deliver_at_is_an_instant_in_any_time_zone(ready: World, zone: timezone)
 
 def test_rescheduling_takes_an_instant_too(ready: World) -> None:
     send_jobs(ready, "a")
-    due = datetime.now(timezone.utc) + MINUTE
+    due = datetime.now(UTC) + MINUTE
     with Session(ready.engine) as session, session.begin():
         assert reschedule(session, session.get_one(Job, "a"), deliver_at=due).deliver_time == due
     assert arriving_keys(ready) == []
@@ -92,7 +92,7 @@ def test_rescheduling_takes_an_instant_too(ready: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "past", [datetime(2001, 1, 1, tzinfo=timezone.utc), datetime(1969, 1, 1, tzinfo=timezone.utc)], ids=str
+    "past", [datetime(2001, 1, 1, tzinfo=UTC), datetime(1969, 1, 1, tzinfo=UTC)], ids=str
 )
 def test_a_deliver_time_in_the_past_is_due_at_once(ready: World, past: datetime) -> None:
     send(ready, Job(key="a", payload=b"", deliver_at=past))
@@ -100,7 +100,7 @@ def test_a_deliver_time_in_the_past_is_due_at_once(ready: World, past: datetime)
 
 
 def test_the_deliver_time_is_readable_once_the_message_is_flushed(ready: World) -> None:
-    due = datetime(2040, 2, 29, 12, 0, 0, 123456, tzinfo=timezone.utc)
+    due = datetime(2040, 2, 29, 12, 0, 0, 123456, tzinfo=UTC)
     with Session(ready.engine) as session, session.begin():
         plain, delayed = Job(key="p", payload=b""), Job(key="d", payload=b"", delay=MINUTE)
         dated = Job(key="t", payload=b"", deliver_at=due)
@@ -116,7 +116,7 @@ def test_the_deliver_time_is_readable_once_the_message_is_flushed(ready: World) 
 
 
 def test_messages_with_and_without_a_deliver_time_mix_in_one_flush(ready: World) -> None:
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     send(
         ready,
         Job(key="now", payload=b""),
@@ -139,7 +139,7 @@ def test_messages_with_and_without_a_deliver_time_mix_in_one_flush(ready: World)
         {"deliver_at": datetime(2030, 1, 1)},
         {"deliver_at": "2030-01-01T00:00:00Z"},
         {"delay": timedelta(seconds=-1)},
-        {"delay": MINUTE, "deliver_at": datetime(2030, 1, 1, tzinfo=timezone.utc)},
+        {"delay": MINUTE, "deliver_at": datetime(2030, 1, 1, tzinfo=UTC)},
     ],
     ids=lambda wrong: "-".join(wrong),
 )

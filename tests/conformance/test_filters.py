@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -68,13 +68,13 @@ CONDITIONS: dict[str, Any] = {
     "or": or_(Job.key == "it's", Job.key == "x"),
     "payload": Job.payload == b"it's",
     "core column": Job.__table__.c.JobKey == "it's",
-    "deliver time": Job.deliver_time < datetime.now(timezone.utc) + timedelta(days=1),
+    "deliver time": Job.deliver_time < datetime.now(UTC) + timedelta(days=1),
 }
 
 
 @pytest.mark.parametrize("condition", CONDITIONS.values(), ids=list(CONDITIONS))
 def test_filters_use_any_column_of_the_queue(ready: World, condition: Any) -> None:
-    send(ready, Job(key="late", payload=b"", deliver_at=datetime.now(timezone.utc) + timedelta(days=2)))
+    send(ready, Job(key="late", payload=b"", deliver_at=datetime.now(UTC) + timedelta(days=2)))
     send_jobs(ready, "it's")
     ready.advance(3 * 86400)
     with Receiver(ready.engine, Job, where=condition) as receiver:

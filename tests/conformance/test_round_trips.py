@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from tests.conformance.engines import World
 from tests.conformance.helpers import count, send, send_jobs, take_batch
 from tests.conformance.models import Job, User, Welcome, WelcomeEmail
 
-LATER = datetime(2040, 1, 1, tzinfo=timezone.utc)
+LATER = datetime(2040, 1, 1, tzinfo=UTC)
 WELCOME = Welcome("hi", "a@example.com")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from itertools import permutations
 from typing import Any
 
@@ -160,7 +160,7 @@ def dated() -> Table:
 def test_descending_keys_and_a_row_deletion_policy_are_accepted(world: World) -> None:
     queue = dated()
     world.create(queue.metadata)
-    created = datetime.now(timezone.utc)
+    created = datetime.now(UTC)
     with world.engine.begin() as connection:
         connection.execute(queue.insert(), {"CreatedAt": created, "Priority": 3, "payload": b"x"})
         connection.execute(queue.delete().where(queue.c.CreatedAt == created, queue.c.Priority == 3))
@@ -188,7 +188,7 @@ def test_disable_send_refuses_to_send(world: World) -> None:
 
 
 def test_a_queue_is_selected_filtered_and_joined_like_a_table(ready: World) -> None:
-    due = datetime.now(timezone.utc) + timedelta(hours=1)
+    due = datetime.now(UTC) + timedelta(hours=1)
     send(ready, User(user_id=1, welcomed=True), User(user_id=2))
     send(
         ready,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from google.api_core.exceptions import InvalidArgument
@@ -14,12 +14,12 @@ from tests.emulator.helpers import DELIVER_TIME, EXPIRES, ID, LAST, PAYLOAD, TOK
 
 
 def test_a_message_arrives_with_its_lease(database: Session) -> None:
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     database.send(1)
     with database.receive() as received:
         row = received.next()
     assert [row[ID], row[PAYLOAD], row[LAST]] == [1, "p1", True]
-    assert before <= row[DELIVER_TIME] <= datetime.now(timezone.utc)
+    assert before <= row[DELIVER_TIME] <= datetime.now(UTC)
     assert timedelta(seconds=9) < row[EXPIRES] - row[DELIVER_TIME] < timedelta(seconds=12)
     assert isinstance(row[TOKEN], str)
 

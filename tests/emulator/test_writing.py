@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from google.api_core.exceptions import AlreadyExists, InvalidArgument, NotFound, OutOfRange
@@ -161,7 +161,7 @@ def test_mutations_ride_in_a_transaction(database: Session) -> None:
 
 
 def test_send_with_a_deliver_time(database: Session, emulator: Emulator) -> None:
-    due = datetime.now(timezone.utc) + timedelta(hours=1)
+    due = datetime.now(UTC) + timedelta(hours=1)
     with database.db.batch() as batch:
         batch.send(queue="q", key=[1], payload="later", deliver_time=due)
         batch.send(queue="q", key=[2], payload="now")

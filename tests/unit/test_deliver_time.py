@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -55,7 +55,7 @@ class DataJob(QueueMessage, DataBase):
 
 
 MODELS: list[Any] = [Job, MappedTime, OtherName, DataJob]
-NOON = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
+NOON = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 every_model = pytest.mark.parametrize("model", MODELS)
@@ -86,16 +86,16 @@ def test_an_instant_is_stored_exactly(model: Any, engine: Engine) -> None:
 
 @every_model
 def test_a_delay_is_counted_from_the_databases_now(model: Any, engine: Engine) -> None:
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     due = stored(engine, model(payload=b"", delay=HOUR))
-    after = datetime.now(timezone.utc)
+    after = datetime.now(UTC)
     # The clock of SQLite has milliseconds.
     assert before + HOUR - timedelta(milliseconds=2) <= due <= after + HOUR + timedelta(milliseconds=2)
 
 
 @every_model
 def test_without_either_a_message_is_due_at_once(model: Any, engine: Engine) -> None:
-    assert stored(engine, model(payload=b"")) <= datetime.now(timezone.utc) + timedelta(milliseconds=2)
+    assert stored(engine, model(payload=b"")) <= datetime.now(UTC) + timedelta(milliseconds=2)
 
 
 @every_model
@@ -104,7 +104,7 @@ def test_it_can_be_set_as_an_attribute(model: Any, set_it: str, engine: Engine) 
     message = model(payload=b"")
     setattr(message, set_it, {"delay": HOUR, "deliver_at": NOON}[set_it])
     assert getattr(message, set_it) == {"delay": HOUR, "deliver_at": NOON}[set_it]
-    assert stored(engine, message) > datetime.now(timezone.utc) + timedelta(minutes=59)
+    assert stored(engine, message) > datetime.now(UTC) + timedelta(minutes=59)
 
 
 @every_model
@@ -151,7 +151,7 @@ def test_none_means_not_given(model: Any, engine: Engine) -> None:
     message = model(payload=b"", delay=None, deliver_at=None)
     assert message.delay is None
     assert message.deliver_at is None
-    assert stored(engine, message) <= datetime.now(timezone.utc) + timedelta(milliseconds=2)
+    assert stored(engine, message) <= datetime.now(UTC) + timedelta(milliseconds=2)
 
 
 def test_none_takes_back_what_was_planned() -> None:
@@ -169,8 +169,8 @@ def test_none_takes_back_what_was_planned() -> None:
         NOON.astimezone(timezone(timedelta(hours=-7))),
         NOON.astimezone(timezone(timedelta(hours=5, minutes=30))),
         NOON.astimezone(ZoneInfo("America/New_York")),
-        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc),
-        datetime(2100, 2, 28, 0, 0, 0, 1, tzinfo=timezone.utc),
+        datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
+        datetime(2100, 2, 28, 0, 0, 0, 1, tzinfo=UTC),
         datetime(2030, 6, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin")),
     ],
     ids=str,
@@ -183,8 +183,8 @@ def test_an_instant_of_any_zone_is_the_same_instant(instant: datetime, engine: E
 
 
 def test_an_instant_of_the_past_is_due_now(engine: Engine) -> None:
-    past = datetime(1969, 1, 1, tzinfo=timezone.utc)
-    assert stored(engine, Job(payload=b"", deliver_at=past)) <= datetime.now(timezone.utc)
+    past = datetime(1969, 1, 1, tzinfo=UTC)
+    assert stored(engine, Job(payload=b"", deliver_at=past)) <= datetime.now(UTC)
 
 
 @every_model
@@ -195,7 +195,7 @@ def test_once_sent_it_is_what_the_database_says(model: Any, engine: Engine) -> N
         session.flush()
         due = message.due if model is OtherName else message.deliver_time
         assert isinstance(due, datetime)
-        assert due > datetime.now(timezone.utc) + timedelta(minutes=59)
+        assert due > datetime.now(UTC) + timedelta(minutes=59)
         assert message.delay is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from sqlalchemy_spanner_queues import Bytes, DeliverTimeError, Queue
 from sqlalchemy_spanner_queues.columns import Delay
 from tests.unit.dialects import ALL, GOOGLESQL, named
 
-NOON = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=timezone.utc)
+NOON = datetime(2030, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 queue = Queue("Jobs", MetaData(), Column("JobKey", String(36), primary_key=True), payload=Bytes())
@@ -32,7 +32,7 @@ def test_core_takes_the_same_values(given: Any, engine: Engine) -> None:
         connection.execute(queue.insert().values(JobKey="a", payload=b"", deliver_time=given))
         due = connection.execute(select(queue.c.deliver_time)).scalar_one()
     expected = (
-        given if isinstance(given, datetime) else datetime.now(timezone.utc) + getattr(given, "by", given)
+        given if isinstance(given, datetime) else datetime.now(UTC) + getattr(given, "by", given)
     )
     assert abs(due - expected) < timedelta(seconds=5)
 
@@ -48,7 +48,7 @@ def test_core_refuses_a_naive_datetime(engine: Engine) -> None:
 def test_one_statement_sends_instants_and_delays_alike(dialect: Any) -> None:
     column: Any = queue.c.deliver_time
     process = column.type.bind_processor(dialect)
-    assert process(datetime(1970, 1, 1, 0, 0, 1, 5, tzinfo=timezone.utc)) == 1_000_005
+    assert process(datetime(1970, 1, 1, 0, 0, 1, 5, tzinfo=UTC)) == 1_000_005
     assert process(timedelta(seconds=2, microseconds=3)) == -2_000_003
     assert process(Delay.NONE) == 0
 
@@ -56,7 +56,7 @@ def test_one_statement_sends_instants_and_delays_alike(dialect: Any) -> None:
 def test_a_deliver_time_of_spanner_comes_back_as_a_plain_datetime() -> None:
     column: Any = queue.c.deliver_time
     process = column.type.result_processor(GOOGLESQL, None)
-    given = DatetimeWithNanoseconds(2030, 1, 1, 12, nanosecond=123_456_789, tzinfo=timezone.utc)
+    given = DatetimeWithNanoseconds(2030, 1, 1, 12, nanosecond=123_456_789, tzinfo=UTC)
     assert process(given) == NOON
     assert type(process(given)) is datetime
     assert process(None) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -134,7 +134,7 @@ def test_conditions_projections_and_an_alias() -> None:
     statement = (
         select(messages.c.lease_token, messages.c.last_in_batch)
         .where(messages.c.k == 7)
-        .where(messages.c.deliver_time > datetime(2027, 1, 1, tzinfo=timezone.utc))
+        .where(messages.c.deliver_time > datetime(2027, 1, 1, tzinfo=UTC))
     )
     assert text(statement, GOOGLESQL) == (
         "SELECT m.`SpannerLeaseToken`, m.`SpannerLastBatchMessage` \n"

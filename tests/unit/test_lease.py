@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pytest
 from sqlalchemy import MetaData
@@ -21,7 +21,7 @@ from sqlalchemy_spanner_queues import (
 )
 from sqlalchemy_spanner_queues.message import Lease, UndecodablePayload
 
-NOON = datetime(2030, 1, 1, 12, tzinfo=timezone.utc)
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
 
 class Base(DeclarativeBase):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -125,7 +125,7 @@ CHANGES: dict[str, tuple[Callable[[Session], None], str]] = {
     "payload of another type": (set_attribute("payload", True), "payload"),
     "key": (set_attribute("key", "b"), "key"),
     "delay": (set_attribute("delay", timedelta(hours=1)), "deliver_time"),
-    "deliver_at": (set_attribute("deliver_at", datetime(2030, 1, 1, tzinfo=timezone.utc)), "deliver_time"),
+    "deliver_at": (set_attribute("deliver_at", datetime(2030, 1, 1, tzinfo=UTC)), "deliver_time"),
     "expired": (change_expired, "payload"),
     "detached": (change_detached, "payload"),
     "just sent": (change_just_sent, "payload"),
@@ -195,7 +195,7 @@ def test_a_message_can_be_changed_until_it_is_sent(engine: Engine) -> None:
     with Session(engine) as session:
         found = session.get_one(Job, "c")
         assert found.payload == [3]
-        assert found.deliver_time > datetime.now(timezone.utc) + timedelta(minutes=119)
+        assert found.deliver_time > datetime.now(UTC) + timedelta(minutes=119)
 
 
 def test_a_message_that_was_rolled_back_can_be_changed_and_sent_again(engine: Engine) -> None:
@@ -231,7 +231,7 @@ def test_reschedule_is_the_way_to_change_one(engine: Engine) -> None:
     with Session(engine) as session:
         found = session.get_one(Job, "a")
         assert found.payload == {"step": 2}
-        assert found.deliver_time > datetime.now(timezone.utc) + timedelta(minutes=59)
+        assert found.deliver_time > datetime.now(UTC) + timedelta(minutes=59)
 
 
 def test_other_models_in_the_session_change_as_ever(engine: Engine) -> None:

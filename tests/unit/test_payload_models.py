@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, NotRequired, TypedDict
 from uuid import UUID
@@ -19,7 +19,7 @@ from tests.unit.wire import DIALECTS, bound, same, there_and_back
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=named)
 
-UTC_NOON = datetime(2026, 9, 17, 12, 0, 0, 123456, tzinfo=timezone.utc)
+UTC_NOON = datetime(2026, 9, 17, 12, 0, 0, 123456, tzinfo=UTC)
 SOME_ID = UUID("12345678-1234-5678-1234-567812345678")
 
 

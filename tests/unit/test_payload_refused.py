@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypedDict
 
@@ -90,7 +90,7 @@ REFUSED: dict[str, tuple[Any, Any]] = {
     "just too large": (Json(), 2**64),
     "too small": (Json(), -(2**63) - 1),
     "enormous": (Json(), 10**5000),
-    "datetime": (Json(), {"at": datetime(2026, 1, 1, tzinfo=timezone.utc)}),
+    "datetime": (Json(), {"at": datetime(2026, 1, 1, tzinfo=UTC)}),
     "Decimal": (Json(), Decimal("1.5")),
     "IntEnum": (Json(), [Number.ONE]),
     "ordered dict": (Json(), OrderedDict(a=1)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -156,7 +156,7 @@ def test_the_deliver_time_is_named_as_the_database_names_it(dialect: Any, writte
 def test_postgresql_names_it_so_in_aliases_and_conditions_too() -> None:
     due = tasks.alias("due")
     statement = select(due.c.deliver_time.label("at")).where(
-        due.c.deliver_time < datetime(2027, 1, 1, tzinfo=timezone.utc)
+        due.c.deliver_time < datetime(2027, 1, 1, tzinfo=UTC)
     )
     assert text(statement, POSTGRESQL) == (
         "SELECT due.deliver_time AS at \nFROM tasks AS due"
