@@ -1,9 +1,9 @@
 """The main job: a user signs up, a welcome message goes out with the same commit, a loop works it off.
 
-    python examples/quickstart.py                       # SQLite, in memory
-    python examples/quickstart.py --url sqlite:///shop.db
-    python examples/quickstart.py --emulator            # the local emulator with queues
-    python examples/quickstart.py --url spanner+spanner:///projects/p/instances/i/databases/d
+python examples/quickstart.py                       # SQLite, in memory
+python examples/quickstart.py --url sqlite:///shop.db
+python examples/quickstart.py --emulator            # the local emulator with queues
+python examples/quickstart.py --url spanner+spanner:///projects/p/instances/i/databases/d
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def sign_up(engine: Engine, user_id: int, email: str) -> None:
     """Store the user and send two messages in one transaction; the second is due two seconds later."""
     with Session(engine) as session, session.begin():
         session.add(WelcomeEmail(user_id=user_id, payload=Welcome("welcome", email)))
-        session.add(
-            WelcomeEmail(user_id=user_id, payload=Welcome("tips", email), delay=timedelta(seconds=2))
-        )
+        session.add(WelcomeEmail(user_id=user_id, payload=Welcome("tips", email), delay=timedelta(seconds=2)))
         session.add(User(user_id=user_id))
     print(f"signed up user {user_id}: the user and two messages were committed together")
 

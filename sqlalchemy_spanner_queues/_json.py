@@ -112,29 +112,45 @@ def _same(value: Any, back: Any, codec: JsonCodec) -> bool:
 
 def _problem(value: Any) -> str | None:
     """Return what JSON would change in a value, None when it is plain JSON."""
-    kind: Any = type(value)
-    if kind is bool or value is None:
+    if value is None:
         return None
-    if kind is str:
-        return None if _is_text(value) else "half a character"
-    if kind is int:
-        return None if value in INTEGERS else "a number of more than 64 bits"
-    if kind is float:
-        return None if math.isfinite(value) else f"the number {value}"
-    if kind is list:
-        return next((found for item in value if (found := _problem(item))), None)
-    if kind is dict:
-        return _dict_problem(value)
-    return f"a {kind.__name__}"
+    check = _CHECKS.get(value.__class__)
+    return f"a {value.__class__.__name__}" if check is None else check(value)
+
+
+def _text_problem(value: str) -> str | None:
+    return None if _is_text(value) else "half a character"
+
+
+def _integer_problem(value: int) -> str | None:
+    return None if value in INTEGERS else "a number of more than 64 bits"
+
+
+def _float_problem(value: float) -> str | None:
+    return None if math.isfinite(value) else f"the number {value}"
+
+
+def _list_problem(value: list[Any]) -> str | None:
+    return next((found for item in value if (found := _problem(item))), None)
 
 
 def _dict_problem(value: dict[Any, Any]) -> str | None:
     for key, item in value.items():
-        if type(key) is not str or not _is_text(key):
+        if key.__class__ is not str or not _is_text(key):
             return f"the key {key!r}"
         if found := _problem(item):
             return found
     return None
+
+
+_CHECKS: dict[type, Callable[[Any], str | None]] = {
+    bool: lambda _value: None,
+    str: _text_problem,
+    int: _integer_problem,
+    float: _float_problem,
+    list: _list_problem,
+    dict: _dict_problem,
+}
 
 
 def _is_text(value: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.engines import World
 from tests.conformance.helpers import (
+    TIMEOUT_SECONDS,
     Running,
     arriving_keys,
     count,
@@ -24,6 +25,13 @@ from tests.conformance.helpers import (
 from tests.conformance.models import Job, User
 
 pytestmark = pytest.mark.usefixtures("beats_by_hand")
+
+
+def wait_until_held(receiver: Receiver[Job], number: int) -> None:
+    """Wait until the whole batch has been read: the clock of the tests is faster than any thread."""
+    keeper = keeper_of(receiver)
+    with keeper._changed:
+        assert keeper._changed.wait_for(lambda: len(keeper._held) == number, TIMEOUT_SECONDS)
 
 
 def test_a_handler_that_takes_25_seconds_is_given_its_message_once(ready: World) -> None:
@@ -43,6 +51,7 @@ def test_a_batch_that_waits_keeps_its_leases_while_the_first_is_worked_on(ready:
     with working_receiver(ready, max_batch_size=5) as receiver:
         loop = iter(receiver)
         first = Running(lambda: next(loop)).result()
+        wait_until_held(receiver, 5)
         with receiver.processing(first):
             pass_time(ready, receiver, 28)
             assert arriving_keys(ready) == []

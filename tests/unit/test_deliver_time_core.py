@@ -31,9 +31,7 @@ def test_core_takes_the_same_values(given: Any, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(queue.insert().values(JobKey="a", payload=b"", deliver_time=given))
         due = connection.execute(select(queue.c.deliver_time)).scalar_one()
-    expected = (
-        given if isinstance(given, datetime) else datetime.now(UTC) + getattr(given, "by", given)
-    )
+    expected = given if isinstance(given, datetime) else datetime.now(UTC) + getattr(given, "by", given)
     assert abs(due - expected) < timedelta(seconds=5)
 
 
