@@ -72,13 +72,17 @@ class _Msgspec:
         self._model = model
         self._encode: Callable[[Any], bytes] = msgspec.json.encode
         self._convert: Callable[..., Any] = msgspec.convert
+        self._error = msgspec.MsgspecError
 
     def encode(self, value: Any) -> object:
         _require(value, self._model)
         return json.loads(self._encode(value))
 
     def decode(self, stored: object) -> Any:
-        return self._convert(stored, self._model)
+        try:
+            return self._convert(stored, self._model)
+        except self._error as error:
+            raise ValueError(str(error)) from error
 
 
 class _Pydantic:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 from typing import Any
 
 from .._wire import JsonText
@@ -11,6 +12,8 @@ from ..definition import QueueDefinition
 from ..exc import PayloadError
 from ..message import UndecodablePayload
 from ..payload import PayloadType
+
+log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
 
 
 def payload_type_of(queue: QueueDefinition) -> PayloadType[Any]:
@@ -27,6 +30,10 @@ def decode_payload(payload: PayloadType[Any], stored: Any) -> Any:
         return payload.decode(JsonText(stored) if payload.wire.kind == "json" else stored)
     except PayloadError as error:
         return UndecodablePayload(error)
+    except Exception as error:
+        # The application's own classes run in there; none of them may end the stream.
+        log.warning("a stored payload cannot be decoded by %r", payload, exc_info=True)
+        return _undecodable(payload, stored, error)
 
 
 def decode_wire(payload: PayloadType[Any], text: str) -> Any:
@@ -36,7 +43,12 @@ def decode_wire(payload: PayloadType[Any], text: str) -> Any:
     try:
         stored = base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        problem = PayloadError(f"the stored payload is no base64: {error}", raw=text, codec=repr(payload))
-        problem.__cause__ = error
-        return UndecodablePayload(problem)
+        return _undecodable(payload, text, error)
     return decode_payload(payload, stored)
+
+
+def _undecodable(payload: PayloadType[Any], stored: Any, cause: Exception) -> UndecodablePayload:
+    problem = f"the stored payload cannot be decoded: {cause!r}"
+    error = PayloadError(problem, raw=stored, codec=repr(payload))
+    error.__cause__ = cause
+    return UndecodablePayload(error)

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from sqlalchemy_spanner_queues import Receiver
 from tests.conformance.engines import World
 from tests.conformance.helpers import (
     TIMEOUT_SECONDS,
