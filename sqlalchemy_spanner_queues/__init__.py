@@ -19,6 +19,7 @@ from .exc import (
     UnsupportedDialect,
 )
 from .functions import receive, renew_lease
+from .message import Lease
 from .orm import QueueMessage, QueueOptions, message_key, payload_column
 from .outbox import acknowledge, reschedule, send_many
 from .payload import Bytes, Json, Proto, Text
@@ -34,6 +35,7 @@ __all__ = [
     "DropQueue",
     "GrantQueue",
     "Json",
+    "Lease",
     "LeaseLost",
     "MessageAlreadyAcknowledged",
     "MessageAlreadyExists",

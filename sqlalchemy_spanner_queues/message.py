@@ -68,21 +68,6 @@ class Lease:
         if self._is_lost:
             raise LeaseLost(self.queue, self.keys, self.reason)
 
-    def renewed(self, token: Any, expires_at: datetime) -> None:
-        """Take the new token; called by the lease keeper."""
-        self.token = token
-        self.expires_at = expires_at
-
-    def lose(self, reason: str) -> None:
-        """Note that the lease is lost, and why; called by the lease keeper."""
-        with _making_events:
-            if self._is_lost:
-                return
-            self.reason = reason
-            self._is_lost = True
-            if self._event is not None:
-                self._event.set()
-
     def __getstate__(self) -> dict[str, Any]:
         # An Event cannot be pickled, and nobody keeps the lease of a copy.
         return {**self.__dict__, "_event": None}
@@ -90,6 +75,23 @@ class Lease:
     def __repr__(self) -> str:
         state = f"lost: {self.reason}" if self._is_lost else f"until {self.expires_at.isoformat()}"
         return f"<Lease of {self.keys} of {self.queue}, {state}>"
+
+
+def mark_renewed(lease: Lease, token: Any, expires_at: datetime) -> None:
+    """Give a lease the token of its renewal."""
+    lease.token = token
+    lease.expires_at = expires_at
+
+
+def mark_lost(lease: Lease, reason: str) -> None:
+    """Note that a lease is lost, and why; the first reason stays."""
+    with _making_events:
+        if lease._is_lost:
+            return
+        lease.reason = reason
+        lease._is_lost = True
+        if lease._event is not None:
+            lease._event.set()
 
 
 class UndecodablePayload:

@@ -39,8 +39,14 @@ _TABLE_PRIVILEGES: Final[dict[Privilege, str]] = {
     "inspect": "SELECT",
 }
 _UNKNOWN_OUTCOME: Final = (
-    "DeadlineExceeded", "ServiceUnavailable", "Cancelled", "Unknown", "RetryError", "ConnectionError",
-)  # fmt: skip
+    "DeadlineExceeded",
+    "ServiceUnavailable",
+    "Cancelled",
+    "Unknown",
+    "InternalServerError",
+    "RetryError",
+    "ConnectionError",
+)
 
 
 def create_queue(queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: bool) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
-from ..message import Lease
+from ..message import Lease, mark_lost, mark_renewed
 from .transport import Renewal, Token, TransientError
 
 log = logging.getLogger("sqlalchemy_spanner_queues.lease")
@@ -52,6 +52,8 @@ class LeaseKeeper:
         self._monotonic = monotonic
         self._held: dict[int, _Held] = {}
         self._changed = threading.Condition()
+        # A token dies with its renewal: two at a time would take each other's for lost.
+        self._renewing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
         self.failure: BaseException | None = None
@@ -98,12 +100,17 @@ class LeaseKeeper:
 
     def confirm(self, leases: Sequence[Lease]) -> None:
         """Renew these leases now, and mark those that are lost."""
-        answer = self._renew({lease.token: lease for lease in leases})
-        for lease in leases:
-            _apply(lease, answer, finishing=False)
+        with self._renewing:
+            answer = self._renew({lease.token: lease for lease in leases})
+            for lease in leases:
+                _apply(lease, answer, finishing=False)
 
     def beat(self) -> bool:
         """Renew all leases that are held; return False when it has to be tried again soon."""
+        with self._renewing:
+            return self._beat()
+
+    def _beat(self) -> bool:
         with self._changed:
             self._drop_overdue()
             held = {item.lease.token: item for item in self._held.values()}
@@ -129,7 +136,7 @@ class LeaseKeeper:
         now = self._monotonic()
         for key, item in list(self._held.items()):
             if now - item.since > item.max_seconds:
-                item.lease.lose(f"it was held for the longest time allowed, {item.max_seconds:g} s")
+                mark_lost(item.lease, f"it was held for the longest time allowed, {item.max_seconds:g} s")
                 log.warning("%r is not renewed any more", item.lease)
                 del self._held[key]
 
@@ -157,8 +164,8 @@ def _apply(
     """Take the database's answer for one lease; return False when there is nothing more to renew."""
     renewal = answer.get(lease.token if token is None else token)
     if renewal is not None and renewal.token is not None and renewal.expires_at is not None:
-        lease.renewed(renewal.token, renewal.expires_at)
+        mark_renewed(lease, renewal.token, renewal.expires_at)
         return True
     if not finishing:
-        lease.lose("it ran out" if renewal is None else "the message is acknowledged already")
+        mark_lost(lease, "it ran out" if renewal is None else "the message is acknowledged already")
     return False

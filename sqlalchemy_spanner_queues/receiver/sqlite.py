@@ -66,6 +66,8 @@ class _Tables:
         )
         c = self.table.c
         self.rowid = literal_column("rowid", BigInteger())
+        # Changes nothing, and takes the write lock: a transaction that reads first may lose it to another.
+        self.lock = update(self.table).where(literal_column("0") == 1).values(spanner_deliveries=0)
         # The text of the index's expression, so that SQLite uses it.
         self.ready = literal_column(f'max("{queue.deliver_time.name}", spanner_available_at)', BigInteger())
         self.columns = [c[k.name] for k in queue.keys] + [c[queue.payload.name], c[queue.deliver_time.name]]
@@ -95,12 +97,25 @@ class SqliteTransport:
 
     def _renew_some(self, tokens: list[str]) -> dict[Token, Renewal]:
         by_row = {int(token.split(".")[0]): token for token in tokens}
-        now = now_micros(self._engine.dialect)
-        until, nonce = now + LEASE, secrets.token_hex(8)
-        c, rowid = self._tables.table.c, self._tables.rowid
-        statement = (
+        nonce = secrets.token_hex(8)
+        with _transaction(self._engine) as connection:
+            connection.execute(self._tables.lock)
+            now = now_micros(self._engine.dialect)
+            rows = connection.execute(self._renewal(by_row, nonce, now))
+            renewed = {int(row[0]) for row in rows}
+            present = {int(row[0]) for row in connection.execute(self._present(by_row))}
+        answer: dict[Token, Renewal] = {
+            by_row[row]: Renewal(f"{row}.{nonce}", stamp(now + LEASE)) for row in renewed
+        }
+        answer.update({token: Renewal(None, None) for row, token in by_row.items() if row not in present})
+        return answer
+
+    def _renewal(self, by_row: Mapping[int, str], nonce: str, now: int) -> Any:
+        c, rowid, until = self._tables.table.c, self._tables.rowid, now + LEASE
+        ours = (rowid.in_(list(by_row)), c.spanner_lease_token.in_(list(by_row.values())))
+        return (
             update(self._tables.table)
-            .where(rowid.in_(list(by_row)), c.spanner_lease_token.in_(tokens), c.spanner_lease_until > now)
+            .where(*ours, c.spanner_lease_until > now)
             .values(
                 spanner_lease_token=rowid.concat(f".{nonce}"),
                 spanner_available_at=c.spanner_available_at - c.spanner_lease_until + until,
@@ -108,14 +123,6 @@ class SqliteTransport:
             )
             .returning(rowid)
         )
-        with _transaction(self._engine) as connection:
-            renewed = {int(row[0]) for row in connection.execute(statement)}
-            present = {int(row[0]) for row in connection.execute(self._present(by_row))}
-        answer: dict[Token, Renewal] = {
-            by_row[row]: Renewal(f"{row}.{nonce}", stamp(until)) for row in renewed
-        }
-        answer.update({token: Renewal(None, None) for row, token in by_row.items() if row not in present})
-        return answer
 
     def _present(self, rows: Mapping[int, str]) -> Select[Any]:
         return (
@@ -157,18 +164,19 @@ class SqliteStream:
         statement = select(self._tables.ready).select_from(self._tables.table)
         if self._where is not None:
             statement = statement.where(self._where)
-        with self._engine.connect() as connection:
+        with _transaction(self._engine) as connection:
             ready = connection.scalar(statement.order_by(self._tables.ready).limit(1))
         if ready is None:
             return FALLBACK_SECONDS
         return min(max(ready - now_micros(self._engine.dialect), 0) / SECOND, FALLBACK_SECONDS)
 
     def _lease_batch(self) -> list[ReceivedRow]:
-        now = now_micros(self._engine.dialect)
-        until, nonce = now + LEASE, secrets.token_hex(8)
+        nonce = secrets.token_hex(8)
         with _transaction(self._engine) as connection:
-            # The write lock comes first, so that what is read is what is leased.
-            connection.execute(self._touch())
+            # The write lock comes first, so that what is read is what is leased, from now on.
+            connection.execute(self._tables.lock)
+            now = now_micros(self._engine.dialect)
+            until = now + LEASE
             rows = connection.execute(self._due(now)).all()
             if rows:
                 connection.execute(self._take(), [_leased(row, now, until, nonce) for row in rows])
@@ -179,9 +187,6 @@ class SqliteStream:
         values: list[Any] = list(row)[3:]
         values[-2] = decode_payload(self._tables.payload, values[-2])
         return ReceivedRow(values, token, stamp(until), last)
-
-    def _touch(self) -> Any:
-        return update(self._tables.table).where(literal_column("0") == 1).values(spanner_deliveries=0)
 
     def _due(self, now: int) -> Select[Any]:
         t = self._tables

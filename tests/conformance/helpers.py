@@ -138,6 +138,15 @@ def pass_time(world: World, receiver: Receiver[Job], seconds: int) -> None:
         assert keeper_of(receiver).beat()
 
 
+def wait_until_held(receiver: Receiver[Job], number: int) -> None:
+    """Wait until so many leases are kept: the clock of the tests is faster than the thread that reads."""
+    for _ in range(int(TIMEOUT_SECONDS * 100)):
+        if len(keeper_of(receiver)._held) == number:
+            return
+        threading.Event().wait(0.01)
+    pytest.fail(f"not {number} leases are kept, but {len(keeper_of(receiver)._held)}")
+
+
 def keys(jobs: Sequence[Job]) -> list[str]:
     return sorted(job.key for job in jobs)
 

@@ -6,10 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from sqlalchemy_spanner_queues import Receiver
 from tests.conformance.engines import World
 from tests.conformance.helpers import (
-    TIMEOUT_SECONDS,
     Running,
     arriving_keys,
     count,
@@ -21,18 +19,12 @@ from tests.conformance.helpers import (
     take,
     take_batch,
     take_one,
+    wait_until_held,
     working_receiver,
 )
 from tests.conformance.models import Job, User
 
 pytestmark = pytest.mark.usefixtures("beats_by_hand")
-
-
-def wait_until_held(receiver: Receiver[Job], number: int) -> None:
-    """Wait until the whole batch has been read: the clock of the tests is faster than any thread."""
-    keeper = keeper_of(receiver)
-    with keeper._changed:
-        assert keeper._changed.wait_for(lambda: len(keeper._held) == number, TIMEOUT_SECONDS)
 
 
 def test_a_handler_that_takes_25_seconds_is_given_its_message_once(ready: World) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy_spanner_queues import (
     message_key,
     payload_column,
 )
-from sqlalchemy_spanner_queues.message import Lease, UndecodablePayload
+from sqlalchemy_spanner_queues.message import Lease, UndecodablePayload, mark_lost, mark_renewed
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ def test_a_lease_is_held_until_it_is_lost() -> None:
     lease = new_lease()
     lease.raise_if_lost()
     assert not lease.lost.is_set()
-    lease.lose("the server does not know the token")
+    mark_lost(lease, "the server does not know the token")
     assert lease.lost.wait(0)
     with pytest.raises(LeaseLost, match="does not know the token") as caught:
         lease.raise_if_lost()
@@ -52,15 +52,15 @@ def test_a_lease_is_held_until_it_is_lost() -> None:
 
 def test_the_first_reason_stays() -> None:
     lease = new_lease()
-    lease.lose("first")
-    lease.lose("second")
+    mark_lost(lease, "first")
+    mark_lost(lease, "second")
     assert lease.reason == "first"
 
 
 def test_a_renewal_replaces_the_token() -> None:
     lease = new_lease()
     later = NOON.replace(second=10)
-    lease.renewed("token-2", later)
+    mark_renewed(lease, "token-2", later)
     assert (lease.token, lease.expires_at) == ("token-2", later)
 
 
@@ -69,7 +69,7 @@ def test_a_renewal_replaces_the_token() -> None:
 def test_a_lease_can_be_pickled(lost: bool, protocol: int) -> None:
     lease = new_lease()
     if lost:
-        lease.lose("gone")
+        mark_lost(lease, "gone")
     again = pickle.loads(pickle.dumps(lease, protocol))
     assert again.lost.is_set() is lost
     assert (again.queue, again.keys, again.token, again.expires_at, again.reason) == (
@@ -79,7 +79,7 @@ def test_a_lease_can_be_pickled(lost: bool, protocol: int) -> None:
         NOON,
         lease.reason,
     )
-    again.lose("elsewhere")
+    mark_lost(again, "elsewhere")
     assert lease.lost.is_set() is lost
 
 
@@ -90,7 +90,7 @@ def test_a_lease_can_be_copied() -> None:
 def test_a_repr_says_whose_lease_it_is_and_how_it_stands() -> None:
     lease = new_lease()
     assert repr(lease) == "<Lease of {'JobKey': 'a'} of Jobs, until 2030-01-01T12:00:00+00:00>"
-    lease.lose("gone")
+    mark_lost(lease, "gone")
     assert repr(lease) == "<Lease of {'JobKey': 'a'} of Jobs, lost: gone>"
 
 

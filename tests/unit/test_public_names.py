@@ -19,6 +19,7 @@ PUBLIC = [
     "DropQueue",
     "GrantQueue",
     "Json",
+    "Lease",
     "LeaseLost",
     "MessageAlreadyAcknowledged",
     "MessageAlreadyExists",
