@@ -35,7 +35,6 @@ class Lease:
         self.expires_at = expires_at
         self.reason = ""
         self._event: threading.Event | None = None
-        self._is_lost = False
 
     @property
     def lost(self) -> threading.Event:
@@ -46,8 +45,6 @@ class Lease:
         with _making_events:
             if self._event is None:
                 self._event = threading.Event()
-                if self._is_lost:
-                    self._event.set()
             return self._event
 
     @property
@@ -56,7 +53,7 @@ class Lease:
 
         Example: ``if message.lease.is_lost: return``.
         """
-        return self._is_lost
+        return self._event is not None and self._event.is_set()
 
     def raise_if_lost(self) -> None:
         """Raise LeaseLost if the message may be delivered to somebody else; else return at once.
@@ -65,15 +62,20 @@ class Lease:
 
         https://docs.cloud.google.com/spanner/docs/queues/queues-overview
         """
-        if self._is_lost:
+        if self.is_lost:
             raise LeaseLost(self.queue, self.keys, self.reason)
 
     def __getstate__(self) -> dict[str, Any]:
         # An Event cannot be pickled, and nobody keeps the lease of a copy.
-        return {**self.__dict__, "_event": None}
+        return {**self.__dict__, "_event": self.is_lost}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _event=None)
+        if state["_event"]:
+            self.lost.set()
 
     def __repr__(self) -> str:
-        state = f"lost: {self.reason}" if self._is_lost else f"until {self.expires_at.isoformat()}"
+        state = f"lost: {self.reason}" if self.is_lost else f"until {self.expires_at.isoformat()}"
         return f"<Lease of {self.keys} of {self.queue}, {state}>"
 
 
@@ -85,13 +87,9 @@ def mark_renewed(lease: Lease, token: Any, expires_at: datetime) -> None:
 
 def mark_lost(lease: Lease, reason: str) -> None:
     """Note that a lease is lost, and why; the first reason stays."""
-    with _making_events:
-        if lease._is_lost:
-            return
+    if not lease.is_lost:
         lease.reason = reason
-        lease._is_lost = True
-        if lease._event is not None:
-            lease._event.set()
+        lease.lost.set()
 
 
 class UndecodablePayload:
