@@ -100,7 +100,7 @@ def after_create(queue: QueueDefinition, connection: Connection) -> None:
 
 
 def _write_ahead(connection: Connection) -> None:
-    # Within a transaction SQLite answers with the old mode; the receiver asks again on its own connection.
+    # SQLite cannot change it within a transaction; all works without, only more slowly.
     driver = cast(sqlite3.Connection, connection.connection.driver_connection)
     if not driver.in_transaction:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")

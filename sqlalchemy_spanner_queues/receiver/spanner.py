@@ -72,7 +72,8 @@ class SpannerTransport:
             statement = statement.where(where)
         timeout = request.max_duration.total_seconds() + GRACE_SECONDS
         with passing_errors(self._calls):
-            call = self._calls.stream(*native_statement(statement, self._engine.dialect), timeout)
+            native = native_statement(statement, self._engine.dialect)
+            call = self._calls.stream(*native, timeout, f"receive {self._queue.name}")
         return SpannerStream(call, self._calls, self._decode)
 
     def renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:
@@ -81,7 +82,11 @@ class SpannerTransport:
         sql = f"SELECT * FROM {seam.renew_sql(self._queue.name, preparer, seam.RENEW_PARAMETER)}"
         with passing_errors(self._calls):
             self._renewal = self._calls.stream(
-                sql, {"p1": list(tokens)}, {"p1": token_array_type(tokens)}, RENEW_TIMEOUT_SECONDS
+                sql,
+                {"p1": list(tokens)},
+                {"p1": token_array_type(tokens)},
+                RENEW_TIMEOUT_SECONDS,
+                f"renew {self._queue.name}",
             )
             if self._closed.is_set():
                 self._renewal.cancel()

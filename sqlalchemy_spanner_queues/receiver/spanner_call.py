@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from google.api_core import exceptions as google_exceptions
-from google.cloud.spanner_v1 import ExecuteSqlRequest, TransactionOptions, TransactionSelector
+from google.cloud.spanner_v1 import ExecuteSqlRequest, RequestOptions, TransactionOptions, TransactionSelector
 from google.protobuf.struct_pb2 import Struct
 from sqlalchemy.engine import Engine
 
@@ -19,6 +19,8 @@ from .spanner_values import value_pb
 log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
 
 SESSION_TIMEOUT_SECONDS = 10.0
+# Characters of a request tag that Spanner keeps.
+LONGEST_TAG = 50
 
 _databases: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 _databases_lock = threading.Lock()
@@ -51,8 +53,13 @@ class SpannerCalls:
         self._database: Any = None
         self._session = ""
 
-    def stream(self, sql: str, values: Mapping[str, Any], types: Mapping[str, Any], timeout: float) -> Call:
-        """Start a query and return its stream at once, before anything has arrived; seconds."""
+    def stream(
+        self, sql: str, values: Mapping[str, Any], types: Mapping[str, Any], timeout: float, tag: str
+    ) -> Call:
+        """Start a query and return its stream at once, before anything has arrived.
+
+        ``timeout`` is in seconds; by its ``tag`` the query is found in Spanner's statistics tables.
+        """
         session, database = self._ready()
         request = ExecuteSqlRequest(
             session=session,
@@ -60,6 +67,7 @@ class SpannerCalls:
             params=Struct(fields={name: value_pb(value) for name, value in values.items()}),
             param_types=dict(types),
             transaction=_STRONG,
+            request_options=RequestOptions(request_tag=tag[:LONGEST_TAG]),
         )
         call = database.spanner_api.transport.execute_streaming_sql
         return cast(Call, call(request, metadata=_routing(database.name, session), timeout=timeout))
