@@ -90,7 +90,8 @@ class Feed:
             waiter = self.waiters.popleft()
             if waiter.batch.done():
                 continue
-            share = -(-len(self.ready) // (len(self.waiters) + 1))
+            # Those that do not wait at this moment get their share when they do.
+            share = -(-len(self.ready) // max(len(self.waiters) + 1, self.receivers))
             batch = self._lease(min(share, waiter.want), waiter.holder, leases, clock())
             if batch:
                 resolve(waiter, batch)

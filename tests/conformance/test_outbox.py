@@ -35,7 +35,7 @@ def rows() -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("order", permutations(range(3)), ids=str)
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
 def test_parents_are_written_first_whatever_the_order_of_adding(ready: World, order: tuple[int, ...]) -> None:
     made = rows()
     send(ready, *(made[at] for at in order))
