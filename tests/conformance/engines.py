@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Engine, MetaData, create_engine
 
 from sqlalchemy_spanner_queues.sqlite_mode import clock
+from tests.conformance.protos import create_bundle
 
 ENGINES = ("sqlite-memory", "sqlite-file", "emulator")
 
@@ -18,19 +19,23 @@ ENGINES = ("sqlite-memory", "sqlite-file", "emulator")
 class World:
     """An empty database with queues, and a hand on its delivery clock.
 
-    ``advance`` moves the clock by seconds. ``savepoints`` and ``proto_columns`` say what the database itself
-    can do. ``emulator`` is there for faults and for counting requests.
+    ``advance`` moves the clock by seconds. ``savepoints`` says what the database itself can do. ``emulator``
+    is there for faults and for counting requests.
     """
 
     kind: str
     engine: Engine
     advance: Callable[[float], None]
     savepoints: bool = True
-    proto_columns: bool = True
     emulator: Any = None
 
     def create(self, metadata: MetaData) -> None:
         metadata.create_all(self.engine)
+
+    def know_protos(self) -> None:
+        """Let the database have columns of the message type Parcel, where that has to be said."""
+        if self.emulator is not None:
+            create_bundle(self.emulator, self.engine)
 
 
 def sqlite_world(kind: str, folder: Path, **options: Any) -> World:
@@ -47,12 +52,5 @@ def sqlite_world(kind: str, folder: Path, **options: Any) -> World:
 
 def emulator_world(emulator: Any, **options: Any) -> World:
     """Make a database behind the gateway; options go to ``create_engine``."""
-    # Spanner has no savepoints, and its proto columns need a proto bundle in the database.
-    return World(
-        "emulator",
-        emulator.create_engine(**options),
-        emulator.advance,
-        savepoints=False,
-        proto_columns=False,
-        emulator=emulator,
-    )
+    engine = emulator.create_engine(**options)
+    return World("emulator", engine, emulator.advance, savepoints=False, emulator=emulator)

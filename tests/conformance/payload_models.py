@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from google.protobuf.struct_pb2 import Struct
 from pydantic import BaseModel
 from sqlalchemy import String
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from typing_extensions import TypedDict
 
 from sqlalchemy_spanner_queues import Bytes, Json, Proto, QueueMessage, Text, payload_column
+from tests.conformance.protos import Parcel
 
 
 class Line(TypedDict):
@@ -102,13 +102,7 @@ class ProtoBase(DeclarativeBase):
 class ProtoMessage(QueueMessage, ProtoBase):
     __tablename__ = "ProtoMessages"
     key: Mapped[str] = mapped_column("K", String(36), primary_key=True)
-    payload: Mapped[Struct] = payload_column(Proto(Struct))
-
-
-def struct(**values: Any) -> Struct:
-    message = Struct()
-    message.update(values)
-    return message
+    payload: Mapped[Any] = payload_column(Proto(Parcel))
 
 
 _AT = datetime(2026, 3, 29, 1, 30, 0, 123456, tzinfo=UTC)
@@ -155,7 +149,7 @@ SHIPMENTS = [
 LINES: list[Line] = [{"sku": "a", "price": 1.0}, {"sku": "", "price": 0.1}]
 SIGNUPS = [Signup(email="a@example.com", at=_AT), Signup(email="", at=_AT, referrer="b", scores={"x": 2.0})]
 MOVES = [Move("a", "b"), Move("", "ü", 3.0, b"\xff\x00")]
-STRUCTS = [struct(), struct(text="ü", number=1.5, flag=True, inner={"list": [1.0, "a"]})]
+PARCELS = [Parcel(), Parcel(label="ü", grams=-(2**63), parts=[b"", b"\xff\x00"])]
 
 CASES: list[tuple[type[Any], list[Any]]] = [
     (BytesMessage, BYTES),
@@ -165,5 +159,5 @@ CASES: list[tuple[type[Any], list[Any]]] = [
     (TypedDictMessage, LINES),
     (PydanticMessage, SIGNUPS),
     (MsgspecMessage, MOVES),
-    (ProtoMessage, STRUCTS),
+    (ProtoMessage, PARCELS),
 ]

@@ -67,7 +67,9 @@ def plays(metadata: MetaData) -> Table:
 # The Spanner dialect registers itself as "spanner.spanner", so that SQLAlchemy cannot check its arguments.
 @pytest.mark.filterwarnings("ignore:Can't validate argument:sqlalchemy.exc.SAWarning")
 @pytest.mark.parametrize(
-    "order", permutations((singers, albums, plays)), ids=lambda order: "-".join(f.__name__ for f in order)
+    "order",
+    list(permutations((singers, albums, plays))),
+    ids=lambda order: "-".join(f.__name__ for f in order),
 )
 def test_three_levels_are_ordered_whatever_the_declaration_order(
     world: World, order: tuple[Any, ...]
