@@ -7,6 +7,7 @@ for ever. The transport's callable gives each row as it arrives and can be cance
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,11 @@ from ..functions import receive
 from .filters import onto
 from .payloads import decode_wire, payload_type_of
 from .spanner_call import Call, SpannerCalls
-from .spanner_sql import native_statement, token_array_type
+from .spanner_sql import NativeStatement, native_statement, token_array_type
 from .spanner_untyped import from_grpc_error
 from .transport import ReceivedRow, ReceiveRequest, Renewal, Token, TransientError
+
+log = logging.getLogger("sqlalchemy_spanner_queues.lease")
 
 RENEW_TIMEOUT_SECONDS: Final = 2.5
 # A stream outlives its own duration by this much before the client gives it up.
@@ -57,9 +60,29 @@ class SpannerTransport:
         self._calls = SpannerCalls(engine, spanner_database)
         self._decode = RowDecoder(engine, self._queue)
         self._renewal: Call | None = None
+        self._prepared: tuple[ReceiveRequest, NativeStatement] | None = None
         self._closed = threading.Event()
 
     def receive(self, request: ReceiveRequest) -> SpannerStream:
+        if self._prepared is None or self._prepared[0] is not request:
+            self._prepared = (request, self._prepare(request))
+        timeout = request.max_duration.total_seconds() + GRACE_SECONDS
+        with passing_errors(self._calls):
+            call = self._calls.stream(*self._prepared[1], timeout, f"receive {self._queue.name}")
+        return SpannerStream(call, self._calls, self._decode)
+
+    def renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:
+        try:
+            return self._renew(tokens)
+        except google_exceptions.InvalidArgument as error:
+            # One token that Spanner does not even read must not take the others with it.
+            if len(tokens) < 2:
+                log.warning("a lease token was refused: %s", error)
+                return {}
+        half = len(tokens) // 2
+        return {**self.renew(tokens[:half]), **self.renew(tokens[half:])}
+
+    def _prepare(self, request: ReceiveRequest) -> NativeStatement:
         messages = receive(
             self._table,
             max_batch_size=request.max_batch_size,
@@ -70,24 +93,15 @@ class SpannerTransport:
         where = onto(request.where, self._queue, messages)
         if where is not None:
             statement = statement.where(where)
-        timeout = request.max_duration.total_seconds() + GRACE_SECONDS
-        with passing_errors(self._calls):
-            native = native_statement(statement, self._engine.dialect)
-            call = self._calls.stream(*native, timeout, f"receive {self._queue.name}")
-        return SpannerStream(call, self._calls, self._decode)
+        return native_statement(statement, self._engine.dialect)
 
-    def renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:
+    def _renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:
         seam = for_dialect(self._engine.dialect)
         preparer = self._engine.dialect.identifier_preparer
         sql = f"SELECT * FROM {seam.renew_sql(self._queue.name, preparer, seam.RENEW_PARAMETER)}"
+        native = (sql, {"p1": list(tokens)}, {"p1": token_array_type(tokens)})
         with passing_errors(self._calls):
-            self._renewal = self._calls.stream(
-                sql,
-                {"p1": list(tokens)},
-                {"p1": token_array_type(tokens)},
-                RENEW_TIMEOUT_SECONDS,
-                f"renew {self._queue.name}",
-            )
+            self._renewal = self._calls.stream(*native, RENEW_TIMEOUT_SECONDS, f"renew {self._queue.name}")
             if self._closed.is_set():
                 self._renewal.cancel()
             rows: list[Any] = list(StreamedResultSet(self._renewal))

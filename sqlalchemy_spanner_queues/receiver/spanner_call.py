@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 from google.api_core import exceptions as google_exceptions
-from google.cloud.spanner_v1 import ExecuteSqlRequest, RequestOptions, TransactionOptions, TransactionSelector
+from google.cloud.spanner_v1 import (
+    Client,
+    ExecuteSqlRequest,
+    RequestOptions,
+    TransactionOptions,
+    TransactionSelector,
+)
 from google.protobuf.struct_pb2 import Struct
 from sqlalchemy.engine import Engine
 
@@ -21,6 +28,9 @@ log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
 SESSION_TIMEOUT_SECONDS = 10.0
 # Characters of a request tag that Spanner keeps.
 LONGEST_TAG = 50
+DATABASE_PATH = re.compile(
+    r"projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)/databases/(?P<database>[^/]+)"
+)
 
 _databases: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 _databases_lock = threading.Lock()
@@ -91,7 +101,7 @@ class SpannerCalls:
     def _ready(self) -> tuple[str, Any]:
         with self._lock:
             if self._database is None:
-                self._database = _database_of(self._engine)
+                self._database = _database_at(self._path) if self._path else _database_of(self._engine)
             if not self._session:
                 self._session = self._create_session()
             return self._session, self._database
@@ -109,6 +119,15 @@ class SpannerCalls:
 
 def _routing(database: str, session: str) -> list[tuple[str, str]]:
     return [("google-cloud-resource-prefix", database), ("x-goog-request-params", f"session={session}")]
+
+
+def _database_at(path: str) -> Any:
+    """Return a database by its full path, with Google's default credentials or SPANNER_EMULATOR_HOST."""
+    found = DATABASE_PATH.fullmatch(path)
+    if found is None:
+        raise SpannerQueuesError(f"spanner_database is projects/…/instances/…/databases/…, not {path!r}")
+    client: Any = Client(project=found["project"])
+    return client.instance(found["instance"]).database(found["database"])
 
 
 def _database_of(engine: Engine) -> Any:

@@ -11,8 +11,11 @@ from sqlalchemy.engine import Dialect
 
 from .spanner_untyped import get_param_types, to_named_parameters
 
+# SQL with named parameters, their values, their types.
+NativeStatement = tuple[str, dict[str, Any], dict[str, Any]]
 
-def native_statement(statement: Select[Any], dialect: Dialect) -> tuple[str, dict[str, Any], dict[str, Any]]:
+
+def native_statement(statement: Select[Any], dialect: Dialect) -> NativeStatement:
     """Return SQL with named parameters, their values, and their types, as the driver would send them."""
     compiled: Any = statement.compile(dialect=dialect)
     expanded = compiled.construct_expanded_state()
