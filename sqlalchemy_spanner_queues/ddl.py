@@ -58,6 +58,14 @@ class DropQueue(DropTable):
     def __init__(self, element: Any, if_exists: bool = False) -> None:
         super().__init__(queue_of(element), if_exists=if_exists)
 
+    def _execute_on_connection(
+        self, connection: Connection, distilled_params: Any, execution_options: Any
+    ) -> Any:
+        execute: Any = super()._execute_on_connection
+        result = execute(connection, distilled_params, execution_options)
+        for_dialect(connection.dialect, "DROP QUEUE").after_drop(definition_of(self.element), connection)
+        return result
+
 
 class AlterQueue(ExecutableDDLElement):
     """Emit ALTER QUEUE with one change.

@@ -53,6 +53,11 @@ def extra_texts(queue: QueueDefinition, quoted: Quoter) -> list[str]:
     return texts
 
 
+def parent_triggers(queue: QueueDefinition) -> list[str]:
+    """Return the names of the triggers that stand on the parent's table."""
+    return [f"{queue.name}_cascade", f"{queue.name}_held"]
+
+
 def _has_generated_key(queue: QueueDefinition) -> bool:
     # SQLite takes no generated column into a PRIMARY KEY.
     return any(column.computed is not None for column in queue.keys)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from sqlalchemy import BindParameter, Column, Computed, String, literal_column
 from sqlalchemy.sql import visitors
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 
 from ..definition import OptionValue, QueueDefinition
-from .base import LEGAL_IDENTIFIER
+from .base import LEGAL_IDENTIFIER, Privilege
+
+TABLE_PRIVILEGES: Final[dict[Privilege, str]] = {
+    "send": "INSERT",
+    "acknowledge": "DELETE",
+    "inspect": "SELECT",
+}
 
 _LEGAL = re.compile(LEGAL_IDENTIFIER)
 
@@ -75,3 +81,14 @@ def create_head(queue: QueueDefinition, quoted: Callable[[str], str], if_not_exi
 
 def drop_text(queue: QueueDefinition, quoted: Callable[[str], str], if_exists: bool) -> str:
     return f"DROP QUEUE {'IF EXISTS ' if if_exists else ''}{quoted(queue.name)}"
+
+
+def granted(privileges: Sequence[Privilege], queue: str, functions: Sequence[str]) -> list[str]:
+    """Return what is granted on what: table privileges on the queue, EXECUTE on the functions."""
+    on_queue = [f"{TABLE_PRIVILEGES[one]} ON QUEUE {queue}" for one in privileges if one != "receive"]
+    return on_queue + [f"EXECUTE ON {function}" for function in functions if "receive" in privileges]
+
+
+def grant_text(granted: Sequence[str], role: str, revoke: bool) -> str:
+    verb, to = ("REVOKE", "FROM") if revoke else ("GRANT", "TO")
+    return ";\n".join(f"{verb} {what} {to} {role}" for what in granted)

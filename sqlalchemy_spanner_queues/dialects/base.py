@@ -38,7 +38,6 @@ class QueueDialect(Protocol):
     GUARD_BY_ROWCOUNT: bool
     # The parameter named p1, as the database writes it.
     RENEW_PARAMETER: str
-    LEASE_COLUMNS: tuple[str, str, str]
 
     def create_queue(self, queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: bool) -> str: ...
 
@@ -58,6 +57,8 @@ class QueueDialect(Protocol):
     ) -> str: ...
 
     def after_create(self, queue: QueueDefinition, connection: Connection) -> None: ...
+
+    def after_drop(self, queue: QueueDefinition, connection: Connection) -> None: ...
 
     def payload_type(self, wire: Wire) -> TypeEngine[Any]: ...
 

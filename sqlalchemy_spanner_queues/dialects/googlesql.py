@@ -27,17 +27,7 @@ GUARD: str = " ASSERT_ROWS_MODIFIED 1"
 RETURNING: str = " THEN RETURN "
 GUARD_BY_ROWCOUNT: bool = False
 RENEW_PARAMETER: str = "@p1"
-LEASE_COLUMNS: tuple[str, str, str] = (
-    "SpannerLeaseExpirationTimestamp",
-    "SpannerLeaseToken",
-    "SpannerLastBatchMessage",
-)
 
-_TABLE_PRIVILEGES: Final[dict[Privilege, str]] = {
-    "send": "INSERT",
-    "acknowledge": "DELETE",
-    "inspect": "SELECT",
-}
 _UNKNOWN_OUTCOME: Final = (
     "DeadlineExceeded",
     "ServiceUnavailable",
@@ -75,20 +65,17 @@ def grant(
     revoke: bool,
 ) -> str:
     quoted = _quoter(preparer)
-    verb, to = ("REVOKE", "FROM") if revoke else ("GRANT", "TO")
-    objects = [
-        f"{_TABLE_PRIVILEGES[privilege]} ON QUEUE {quoted(queue.name)}"
-        for privilege in privileges
-        if privilege != "receive"
-    ]
-    if "receive" in privileges:
-        functions = (f"RECEIVE_{queue.name}", f"RENEWLEASE_{queue.name}")
-        objects += [f"EXECUTE ON TABLE FUNCTION {quoted(function)}" for function in functions]
-    return ";\n".join(f"{verb} {what} {to} ROLE {quoted(role)}" for what in objects)
+    functions = [quoted(f"RECEIVE_{queue.name}"), quoted(f"RENEWLEASE_{queue.name}")]
+    granted = _text.granted(privileges, quoted(queue.name), [f"TABLE FUNCTION {name}" for name in functions])
+    return _text.grant_text(granted, f"ROLE {quoted(role)}", revoke)
 
 
 def after_create(queue: QueueDefinition, connection: Connection) -> None:
     """Do nothing: Spanner makes the queue complete."""
+
+
+def after_drop(queue: QueueDefinition, connection: Connection) -> None:
+    """Do nothing: Spanner leaves nothing of the queue behind."""
 
 
 def payload_type(wire: Wire) -> TypeEngine[Any]:

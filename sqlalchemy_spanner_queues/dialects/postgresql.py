@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from sqlalchemy import TIMESTAMP, Column, LargeBinary, Text
 from sqlalchemy.dialects.postgresql import JSONB, VARCHAR
@@ -28,17 +28,6 @@ GUARD: str = " ASSERT_ROWS_MODIFIED 1"
 RETURNING: str = " RETURNING "
 GUARD_BY_ROWCOUNT: bool = False
 RENEW_PARAMETER: str = "$1"
-LEASE_COLUMNS: tuple[str, str, str] = (
-    "spanner_lease_expiration_timestamp",
-    "spanner_lease_token",
-    "spanner_last_batch_message",
-)
-
-_TABLE_PRIVILEGES: Final[dict[Privilege, str]] = {
-    "send": "INSERT",
-    "acknowledge": "DELETE",
-    "inspect": "SELECT",
-}
 
 
 def create_queue(queue: QueueDefinition, compiler: DDLCompiler, if_not_exists: bool) -> str:
@@ -71,23 +60,18 @@ def grant(
     privileges: Sequence[Privilege],
     revoke: bool,
 ) -> str:
-    verb, to = ("REVOKE", "FROM") if revoke else ("GRANT", "TO")
-    objects = [
-        f"{_TABLE_PRIVILEGES[privilege]} ON QUEUE {preparer.quote(queue.name)}"
-        for privilege in privileges
-        if privilege != "receive"
-    ]
-    if "receive" in privileges:
-        functions = (
-            _function(preparer, "receive", queue.name),
-            _function(preparer, "renewlease", queue.name),
-        )
-        objects += [f"EXECUTE ON FUNCTION {function}" for function in functions]
-    return ";\n".join(f"{verb} {what} {to} {preparer.quote(role)}" for what in objects)
+    functions = [_function(preparer, prefix, queue.name) for prefix in ("receive", "renewlease")]
+    named = [f"FUNCTION {name}" for name in functions]
+    granted = _text.granted(privileges, preparer.quote(queue.name), named)
+    return _text.grant_text(granted, preparer.quote(role), revoke)
 
 
 def after_create(queue: QueueDefinition, connection: Connection) -> None:
     """Do nothing: Spanner makes the queue complete."""
+
+
+def after_drop(queue: QueueDefinition, connection: Connection) -> None:
+    """Do nothing: Spanner leaves nothing of the queue behind."""
 
 
 def payload_type(wire: Wire) -> TypeEngine[Any]:

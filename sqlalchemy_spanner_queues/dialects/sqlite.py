@@ -19,7 +19,7 @@ from ..exc import UnsupportedDialect
 from ..sqlite_mode.clock import offset_micros
 from ..sqlite_mode.memory import share_between_threads
 from ._errors import mentions
-from ._sqlite_ddl import NOW_MICROS, extra_texts, table_text
+from ._sqlite_ddl import NOW_MICROS, extra_texts, parent_triggers, table_text
 from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "sqlite"
@@ -27,7 +27,6 @@ GUARD: str = ""
 RETURNING: str = " RETURNING "
 GUARD_BY_ROWCOUNT: bool = True
 RENEW_PARAMETER: str = ""
-LEASE_COLUMNS: tuple[str, str, str] = ("spanner_lease_until", "spanner_lease_token", "spanner_last")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -97,6 +96,13 @@ def after_create(queue: QueueDefinition, connection: Connection) -> None:
         connection.exec_driver_sql(text)
     _write_ahead(connection)
     share_between_threads(connection)
+
+
+def after_drop(queue: QueueDefinition, connection: Connection) -> None:
+    """Drop the triggers that stand on the parent's table; the others go with the queue's own."""
+    quoted = connection.dialect.identifier_preparer.quote_identifier
+    for name in parent_triggers(queue):
+        connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {quoted(name)}")
 
 
 def _write_ahead(connection: Connection) -> None:

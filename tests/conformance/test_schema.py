@@ -215,3 +215,19 @@ def test_an_index_of_messages_by_deliver_time_shows_what_is_stuck(ready: World) 
         rows = session.execute(oldest).all()
     assert [row.key for row in rows] == ["j1", "j2"]
     assert timedelta(minutes=59) < rows[1].deliver_time - rows[0].deliver_time < timedelta(minutes=61)
+
+
+@pytest.mark.parametrize("on_delete", ["CASCADE", "NO ACTION"])
+def test_a_dropped_queue_leaves_its_parent_as_it_was(world: World, on_delete: str) -> None:
+    metadata = MetaData()
+    owners = Table("Owners", metadata, Column("OwnerId", BigInteger, primary_key=True, autoincrement=False))
+    key = Column("OwnerId", BigInteger, primary_key=True)
+    notes = Queue("Notes", metadata, key, payload=Bytes(), interleave_in=owners, on_delete=on_delete)
+    world.create(metadata)
+    with world.engine.begin() as connection:
+        connection.execute(insert(owners).values(OwnerId=1))
+    metadata.drop_all(world.engine, tables=[notes])
+    with world.engine.begin() as connection:
+        connection.execute(delete(owners).where(owners.c.OwnerId == 1))
+    with world.engine.connect() as connection:
+        assert connection.execute(select(owners)).all() == []
