@@ -26,7 +26,7 @@ MOST_WAITING: Final = 1000
 # Whoever asks for more within this time, so many times in a row, is as fast as the network ...
 QUICK_SECONDS: Final = 0.005
 QUICK_TIMES: Final = 3
-# ... and the stream stays open for it between two batches, for this long.
+# ... and is waited for this long between two batches before the stream is closed.
 PATIENCE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 1.5
 
@@ -146,9 +146,9 @@ class Reader(Generic[ItemT]):
         return wanted
 
     def _is_more_wanted(self) -> bool:
-        """Return whether to read on after a batch: at once, but for whoever was quick so far."""
+        """Return whether to read on after a batch; whoever was quick so far is waited for a little longer."""
         self._idle_since = time.monotonic()
-        if not self._wait_for_demand(PATIENCE_SECONDS if self._quick >= QUICK_TIMES else 0.0):
+        if not self._wait_for_demand(PATIENCE_SECONDS if self._quick >= QUICK_TIMES else QUICK_SECONDS):
             return False
         self._learn()
         return True
