@@ -147,8 +147,6 @@ def _fill_key(mapper: Mapper[Any], target: Any) -> None:
 
 
 def _is_replaced(session: Session, mapper: Mapper[Any], target: Any) -> bool:
-    if not session.deleted:
-        return False
     key = mapper.primary_key_from_instance(target)
     same = session.identity_map.get(mapper.identity_key_from_primary_key(tuple(key)))
     return same is not None and same in session.deleted
@@ -167,21 +165,15 @@ def _before_update(mapper: Mapper[Any], connection: Connection, target: Any) -> 
         raise MessageImmutable(queue_table(mapper).name, "UPDATE")
 
 
-def load_received(instance: Any, mapper: Mapper[Any], values: dict[str, Any]) -> None:
+def load_received(instance: Any, mapper: Mapper[Any], key: tuple[Any, ...], values: dict[str, Any]) -> None:
     """Make a new instance one that was loaded from the database and detached, with these values.
 
     They are kept aside too: what a Session expires is put back from there.
     """
     state = instance_state(instance)
     state.dict.update(values)
-    key = tuple(values[name] for name in _key_names(mapper))
     state.key = mapper.identity_key_from_primary_key(key)
     state.info[_RECEIVED] = values
-
-
-@functools.lru_cache(maxsize=256)
-def _key_names(mapper: Mapper[Any]) -> tuple[str, ...]:
-    return tuple(mapper.get_property_by_column(column).key for column in mapper.primary_key)
 
 
 def _restore_received(target: Any, names: Any) -> None:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import CursorResult, Delete, Insert, event
@@ -21,7 +21,9 @@ from .exc import MessageAlreadyAcknowledged, MessageAlreadyExists, SpannerQueues
 
 Parameters = Sequence[dict[str, Any]]
 
-_failed: WeakKeyDictionary[Connection, SpannerQueuesError] = WeakKeyDictionary()
+ErrorT = TypeVar("ErrorT", bound=Exception)
+
+_failed: WeakKeyDictionary[Connection, Exception] = WeakKeyDictionary()
 
 
 class QueueInsert(Insert):
@@ -44,7 +46,8 @@ class QueueInsert(Insert):
 class QueueDelete(Delete):
     """Acknowledge one message by its full key; a message that is gone raises MessageAlreadyAcknowledged.
 
-    After that error the connection's transaction cannot commit: it is rolled back instead.
+    After that error, or any other of this statement, the connection's transaction cannot commit: it is rolled
+    back instead.
     """
 
     inherit_cache = True
@@ -54,10 +57,12 @@ class QueueDelete(Delete):
     ) -> CursorResult[Any]:
         try:
             result = super()._execute_on_connection(connection, distilled_params, execution_options)
-        except DBAPIError as error:
-            if _classify(connection, error) is not Failure.GONE:
-                raise
-            raise self._gone(connection, distilled_params) from error
+        except Exception as error:
+            if _classify(connection, error) is Failure.GONE:
+                raise self._gone(connection, distilled_params) from error
+            # Whatever it was, the work around it must not commit without it.
+            _refuse_commit(connection, error)
+            raise
         if for_dialect(connection.dialect).GUARD_BY_ROWCOUNT and result.rowcount != max(
             len(distilled_params), 1
         ):
@@ -85,7 +90,7 @@ def _compile_insert(element: QueueInsert, compiler: Any, **kw: Any) -> str:
     return seam.insert_sql(str(compiler.visit_insert(element, **kw)))
 
 
-def _classify(connection: Connection, error: DBAPIError) -> Failure | None:
+def _classify(connection: Connection, error: Exception) -> Failure | None:
     return for_dialect(connection.dialect).classify(error)
 
 
@@ -104,7 +109,7 @@ def _keys(table: Any, parameters: Parameters) -> list[dict[str, object]]:
     ]
 
 
-def _refuse_commit(connection: Connection, error: SpannerQueuesError) -> SpannerQueuesError:
+def _refuse_commit(connection: Connection, error: ErrorT) -> ErrorT:
     """Make the connection's transaction end in a rollback, whatever its user catches."""
     if connection not in _failed and not event.contains(connection, "commit", _roll_back_instead):
         event.listen(connection, "commit", _roll_back_instead)

@@ -21,8 +21,12 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def mentions(error: BaseException, *needles: str) -> bool:
-    """Tell whether an error or one of its causes has one of the texts, in any letter case."""
-    return any(needle in str(cause).lower() for cause in causes(error) for needle in needles)
+    """Tell whether the database's own words have one of the texts, in any letter case.
+
+    Not SQLAlchemy's, which repeat the statement and its parameters: any text may stand in those.
+    """
+    texts = [str(cause).lower() for cause in causes(error) if getattr(cause, "orig", None) is None]
+    return any(needle in text for text in texts for needle in needles)
 
 
 def has_type(error: BaseException, *names: str) -> bool:

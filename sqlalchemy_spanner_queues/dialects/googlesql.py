@@ -137,7 +137,8 @@ def token_array_sql(binds: Sequence[str]) -> str:
 
 def classify(error: BaseException) -> Failure | None:
     """Read a failed statement; a batch reports its error by text alone."""
-    if mentions(error, "assert_rows_modified"):
+    is_misuse = has_type(error, "InvalidArgument", "ProgrammingError")  # may repeat the statement
+    if has_type(error, "OutOfRange") or (mentions(error, "assert_rows_modified") and not is_misuse):
         return Failure.GONE
     if has_type(error, "AlreadyExists") or mentions(error, "already exists", "previously existing row"):
         return Failure.DUPLICATE

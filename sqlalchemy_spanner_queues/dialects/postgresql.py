@@ -135,7 +135,8 @@ def token_array_sql(binds: Sequence[str]) -> str:
 
 
 def classify(error: BaseException) -> Failure | None:
-    if mentions(error, "assert_rows_modified"):
+    is_misuse = has_type(error, "InvalidArgument", "ProgrammingError")  # may repeat the statement
+    if has_type(error, "OutOfRange") or (mentions(error, "assert_rows_modified") and not is_misuse):
         return Failure.GONE
     if has_type(error, "AlreadyExists", "UniqueViolation") or mentions(
         error, "already exists", "previously existing row"

@@ -26,6 +26,8 @@ class MessageFactory:
         self._columns: list[Column[Any]] = [*definition.keys, definition.payload, definition.deliver_time]
         self._key_names = [column.key for column in definition.keys]
         self._key_count = len(definition.keys)
+        places = [self._position(column) for column in mapper.primary_key]
+        self._key_places = [at for at in places if at is not None]
         self._discriminator = self._position(mapper.polymorphic_on)
         self._attributes = {mapper: self._names(mapper)}
         self.payload_name = self._attributes[mapper][self._key_count]
@@ -43,7 +45,8 @@ class MessageFactory:
         mapper = self._mapper_for(row)
         instance: QueueMessage = mapper.class_manager.new_instance()
         values = dict(zip(self._attributes[mapper], row.values, strict=True))
-        _mapping.load_received(instance, mapper, values)
+        key = tuple(row.values[at] for at in self._key_places)
+        _mapping.load_received(instance, mapper, key, values)
         keys = dict(zip(self._key_names, row.values[: self._key_count], strict=True))
         instance.__dict__[_mapping.LEASE_ATTRIBUTE] = Lease(self.queue.name, keys, row.token, row.expires_at)
         return instance

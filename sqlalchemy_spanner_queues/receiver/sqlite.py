@@ -243,6 +243,6 @@ def _transaction(engine: Engine) -> Generator[Connection]:
         with engine.begin() as connection:
             yield connection
     except OperationalError as error:
-        if "locked" not in str(error):
+        if "locked" not in str(error.orig):
             raise
         raise TransientError("the SQLite database is locked by somebody else") from error
