@@ -73,6 +73,16 @@ class Emulator:
             )
         return self._host
 
+    @property
+    def upstream(self) -> str:
+        """The address of the official emulator behind the gateway, ``localhost:PORT``.
+
+        A client that goes there sees tables in the place of queues.
+
+        Raises EmulatorError when it is not started.
+        """
+        return str(self._control("Ping")["upstream"])
+
     def __enter__(self) -> Emulator:
         self.start()
         return self
