@@ -60,7 +60,7 @@ def _env(name: str, default: str) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until stopped."""
-    from sqlalchemy_spanner_queues.emulator.serve import serve
+    from sqlalchemy_spanner_queues.emulator.serving.serve import serve
 
     serve(
         port=arguments.port,

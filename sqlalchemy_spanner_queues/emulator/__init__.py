@@ -12,6 +12,6 @@ https://docs.cloud.google.com/spanner/docs/queues/queues-overview
 """
 
 from .emulator import Emulator
-from .upstream import Upstream, find_emulator
+from .upstream.find import Upstream, find_emulator
 
 __all__ = ["Emulator", "Upstream", "find_emulator"]

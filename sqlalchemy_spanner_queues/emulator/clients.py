@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from .upstream import ENVIRONMENT
+from .upstream.find import ENVIRONMENT
 
 if TYPE_CHECKING:
     from google.cloud.spanner_v1 import Client

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from .clock import Clock
-from .ddl import restore
-from .definition import QueueDefinition
-from .queue import Queue
-from .transactions import Transactions
-from .upstream_api import UpstreamApi
+from .delivery.clock import Clock
+from .delivery.queue import Queue
+from .text.ddl import restore
+from .text.definition import QueueDefinition
+from .upstream.api import UpstreamApi
+from .writing.transactions import Transactions
 
 
 class Database:

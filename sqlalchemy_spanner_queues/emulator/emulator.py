@@ -17,9 +17,8 @@ from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
 
 from ._grpc import blocking_method
 from .clients import Databases, make_client, make_engine
-from .control import CONTROL
-from .upstream import NOT_FOUND, find_emulator
-from .upstream_api import CHANNEL_OPTIONS
+from .upstream.api import CHANNEL_OPTIONS, CONTROL
+from .upstream.find import NOT_FOUND, find_emulator
 
 if TYPE_CHECKING:
     from google.cloud.spanner_v1 import Client

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from .clock import Clock
 from .database import Database
+from .delivery.clock import Clock
 from .faults import Faults
-from .upstream_api import UpstreamApi
+from .upstream.api import UpstreamApi
 
 
 @dataclass(slots=True)

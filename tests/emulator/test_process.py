@@ -15,7 +15,7 @@ import pytest
 
 from sqlalchemy_spanner_queues.cli import main
 from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator, upstream
-from sqlalchemy_spanner_queues.emulator.upstream import answers, is_gateway
+from sqlalchemy_spanner_queues.emulator.upstream.find import answers, is_gateway
 from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
 from tests.emulator.helpers import TIMEOUT_SECONDS
 

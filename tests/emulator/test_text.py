@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from google.protobuf.struct_pb2 import Struct
 
-from sqlalchemy_spanner_queues.emulator.arguments import (
+from sqlalchemy_spanner_queues.emulator.text.arguments import (
     ReceiveArguments,
     lease_tokens,
     receive_arguments,
 )
-from sqlalchemy_spanner_queues.emulator.create_queue import parse_create_queue
-from sqlalchemy_spanner_queues.emulator.ddl import restore, translate
-from sqlalchemy_spanner_queues.emulator.definition import QueueDefinition
-from sqlalchemy_spanner_queues.emulator.reading import SqlError, split
-from sqlalchemy_spanner_queues.emulator.statements import (
+from sqlalchemy_spanner_queues.emulator.text.create_queue import parse_create_queue
+from sqlalchemy_spanner_queues.emulator.text.ddl import restore, translate
+from sqlalchemy_spanner_queues.emulator.text.definition import QueueDefinition
+from sqlalchemy_spanner_queues.emulator.text.reading import SqlError, split
+from sqlalchemy_spanner_queues.emulator.text.statements import (
     Dml,
     FunctionQuery,
     at_moved_clock,
@@ -22,7 +22,7 @@ from sqlalchemy_spanner_queues.emulator.statements import (
     find_function,
     plain_columns,
 )
-from sqlalchemy_spanner_queues.emulator.tokens import Kind, TokenError, quote_string, tokenize
+from sqlalchemy_spanner_queues.emulator.text.tokens import Kind, TokenError, quote_string, tokenize
 
 CREATE = "CREATE QUEUE q (Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)"
 QUEUE = parse_create_queue(CREATE)

@@ -10,15 +10,15 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from sqlalchemy_spanner_queues._delivery import LEASE_SECONDS, redelivery_delay
 from sqlalchemy_spanner_queues.emulator import _protos as pb
-from sqlalchemy_spanner_queues.emulator.clock import Clock, format_timestamp, parse_timestamp
-from sqlalchemy_spanner_queues.emulator.create_queue import parse_create_queue
+from sqlalchemy_spanner_queues.emulator.delivery.clock import Clock, format_timestamp, parse_timestamp
+from sqlalchemy_spanner_queues.emulator.delivery.feed import Candidate, Feed, Filter, Waiter
+from sqlalchemy_spanner_queues.emulator.delivery.leases import Lease, Leases
 from sqlalchemy_spanner_queues.emulator.errors import Refusal
 from sqlalchemy_spanner_queues.emulator.faults import Fault, Faults
-from sqlalchemy_spanner_queues.emulator.feed import Candidate, Feed, Filter, Waiter
-from sqlalchemy_spanner_queues.emulator.leases import Lease, Leases
-from sqlalchemy_spanner_queues.emulator.mutations import translate_mutations
-from sqlalchemy_spanner_queues.emulator.turns import Holder, Turns
-from sqlalchemy_spanner_queues.emulator.upstream_api import collect
+from sqlalchemy_spanner_queues.emulator.text.create_queue import parse_create_queue
+from sqlalchemy_spanner_queues.emulator.upstream.api import collect
+from sqlalchemy_spanner_queues.emulator.writing.mutations import translate_mutations
+from sqlalchemy_spanner_queues.emulator.writing.turns import Holder, Turns
 
 KEY = ListValue(values=[Value(string_value="1")])
 QUEUES = {

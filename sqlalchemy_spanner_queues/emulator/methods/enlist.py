@@ -7,9 +7,9 @@ from types import TracebackType
 import grpc
 import grpc.aio
 
-from . import _protos as pb
-from .database import Database
-from .transactions import ID_PREFIX, WriteTransaction
+from .. import _protos as pb
+from ..database import Database
+from ..writing.transactions import ID_PREFIX, WriteTransaction
 
 
 class Enlisted:

@@ -11,9 +11,9 @@ from types import FrameType
 
 from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
 
-from .process import UpstreamProcess
+from ..upstream.find import NOT_FOUND, Upstream, answers, find_emulator
+from ..upstream.process import UpstreamProcess
 from .server import GatewayServer
-from .upstream import NOT_FOUND, Upstream, answers, find_emulator
 
 _LIVENESS_SECONDS = 1.0
 

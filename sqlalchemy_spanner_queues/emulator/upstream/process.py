@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from . import watchdog
-from .upstream import Upstream, answers
+from .find import Upstream, answers
 
 _ATTEMPTS: Final = 3
 _POLL_SECONDS: Final = 0.02

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from . import _protos as pb
-from .definition import DELIVER_TIME, QueueDefinition
-from .errors import invalid, not_found
+from .. import _protos as pb
+from ..errors import invalid, not_found
+from ..text.definition import DELIVER_TIME, QueueDefinition
 
 Queues = Mapping[str, QueueDefinition]
 _EPOCH = "1970-01-01T00:00:00Z"

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 
-from . import _protos as pb
+from .. import _protos as pb
+from ..database import Database
+from ..errors import invalid
+from ..state import State
+from ..text.definition import QueueDefinition
+from ..text.reading import SqlError
+from ..text.statements import Dml, FunctionQuery, at_moved_clock, find_dml, find_function
+from ..writing.mutations import check_send
 from .calls import Call
-from .database import Database
-from .definition import QueueDefinition
 from .enlist import Enlisted
-from .errors import invalid
-from .mutations import check_send
-from .reading import SqlError
 from .receive import receive
 from .renew import renew
-from .state import State
-from .statements import Dml, FunctionQuery, at_moved_clock, find_dml, find_function
 
 
 async def execute_sql(state: State, call: Call, raw: bytes) -> bytes:

@@ -17,10 +17,10 @@ from typing import Final, Literal
 import grpc
 import grpc.aio
 
-from . import _protos as pb
-from .errors import Refusal, aborted
+from .. import _protos as pb
+from ..errors import Refusal, aborted
+from ..upstream.api import SPANNER, UpstreamApi
 from .turns import Holder, Turns
-from .upstream_api import SPANNER, UpstreamApi
 
 ID_PREFIX: Final = b"spanner-queues/"
 _REMEMBERED_OUTCOMES: Final = 4096

@@ -12,14 +12,14 @@ from typing import Final, NoReturn
 import grpc
 import grpc.aio
 
-from . import _protos as pb
-from . import commits, schema, sql
-from ._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
-from .calls import Call, trailing_of
-from .control import CONTROL, serve_control
-from .errors import Refusal
-from .state import State
-from .upstream_api import CHANNEL_OPTIONS, DATABASE_ADMIN, SPANNER, UpstreamApi
+from .. import _protos as pb
+from .._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
+from ..errors import Refusal
+from ..methods import commits, schema, sql
+from ..methods.calls import Call, trailing_of
+from ..state import State
+from ..upstream.api import CHANNEL_OPTIONS, CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
+from .control import serve_control
 
 Unary = Callable[[State, Call, bytes], Awaitable[bytes]]
 Streaming = Callable[[State, Call, bytes], AsyncIterator[bytes]]

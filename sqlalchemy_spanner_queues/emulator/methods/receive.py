@@ -11,21 +11,21 @@ from typing import Final
 
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 
-from . import _protos as pb
-from . import queries
-from .arguments import receive_arguments
+from .. import _protos as pb
+from ..database import Database
+from ..delivery.clock import Clock, format_timestamp
+from ..delivery.feed import Filter
+from ..delivery.leases import Lease
+from ..delivery.queue import Queue
+from ..errors import Refusal, invalid, not_found
+from ..state import State
+from ..text import queries
+from ..text.arguments import receive_arguments
+from ..text.definition import LAST_IN_BATCH, LEASE_EXPIRATION, LEASE_TOKEN, QueueDefinition
+from ..text.reading import SqlError
+from ..text.statements import FunctionQuery, OutputColumn, at_moved_clock, plain_columns
+from ..upstream.api import SPANNER, Rows
 from .calls import Call
-from .clock import Clock, format_timestamp
-from .database import Database
-from .definition import LAST_IN_BATCH, LEASE_EXPIRATION, LEASE_TOKEN, QueueDefinition
-from .errors import Refusal, invalid, not_found
-from .feed import Filter
-from .leases import Lease
-from .queue import Queue
-from .reading import SqlError
-from .state import State
-from .statements import FunctionQuery, OutputColumn, at_moved_clock, plain_columns
-from .upstream_api import SPANNER, Rows
 
 LEASE_COLUMNS: Final = (LEASE_EXPIRATION, LEASE_TOKEN, LAST_IN_BATCH)
 FIRST_PAUSE_SECONDS: Final = 0.1

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from google.protobuf.any_pb2 import Any
 from google.protobuf.empty_pb2 import Empty
 
-from . import _protos as pb
+from .. import _protos as pb
+from ..database import Database
+from ..errors import invalid
+from ..state import State
+from ..text.ddl import Plan, Queues, restore, translate
+from ..text.reading import Reader, SqlError
+from ..upstream.api import OPERATIONS, UpstreamApi
 from .calls import Call
-from .database import Database
-from .ddl import Plan, Queues, restore, translate
-from .errors import invalid
-from .reading import Reader, SqlError
-from .state import State
-from .upstream_api import OPERATIONS, UpstreamApi
 
 _POLL_SECONDS = 0.02
 _POSTGRESQL = 2

@@ -9,19 +9,19 @@ from typing import Final
 
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
-from . import _protos as pb
-from . import queries
-from .arguments import lease_tokens
-from .clock import format_timestamp
-from .database import Database
-from .definition import LEASE_EXPIRATION
-from .errors import invalid, not_found
-from .queue import Queue
-from .reading import SqlError
+from .. import _protos as pb
+from ..database import Database
+from ..delivery.clock import format_timestamp
+from ..delivery.queue import Queue
+from ..errors import invalid, not_found
+from ..state import State
+from ..text import queries
+from ..text.arguments import lease_tokens
+from ..text.definition import LEASE_EXPIRATION
+from ..text.reading import SqlError
+from ..text.statements import FunctionQuery, plain_columns
+from ..upstream.api import SPANNER
 from .receive import RENEWAL_FIELDS, bind_structs, copy_parameters
-from .state import State
-from .statements import FunctionQuery, plain_columns
-from .upstream_api import SPANNER
 
 OLD_TOKEN: Final = "SpannerOldLeaseToken"
 NEW_TOKEN: Final = "SpannerNewLeaseToken"

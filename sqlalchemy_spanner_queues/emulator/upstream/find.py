@@ -13,8 +13,8 @@ from typing import Final, Literal
 
 import grpc
 
-from ._grpc import blocking_method
-from .control import CONTROL
+from .._grpc import blocking_method
+from .api import CONTROL
 
 IMAGE: Final = "gcr.io/cloud-spanner-emulator/emulator"
 BINARY: Final = "emulator_main"

@@ -10,11 +10,9 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from .errors import invalid
-from .faults import Fault
-from .state import State
-
-CONTROL: Final = "/sqlalchemy_spanner_queues.emulator.Control/"
+from ..errors import invalid
+from ..faults import Fault
+from ..state import State
 
 Json = dict[str, object]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from google.protobuf.struct_pb2 import ListValue
 
-from . import _protos as pb
+from .. import _protos as pb
 from .leases import Lease, Leases
 
 PAGE_SIZE = 5000

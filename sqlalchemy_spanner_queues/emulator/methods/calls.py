@@ -7,9 +7,9 @@ from typing import Final
 
 import grpc.aio
 
-from ._grpc import Context
-from .faults import Fault
-from .upstream_api import UpstreamApi
+from .._grpc import Context
+from ..faults import Fault
+from ..upstream.api import UpstreamApi
 
 Pairs = list[tuple[str, str | bytes]]
 

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 import grpc
 import grpc.aio
 
-from . import _protos as pb
+from .. import _protos as pb
+from ..database import Database
+from ..errors import Refusal, code_number
+from ..state import State
+from ..upstream.api import SPANNER
+from ..writing.mutations import names_queue_operation, translate_mutations
+from ..writing.transactions import ID_PREFIX, WriteTransaction
 from .calls import Call
-from .database import Database
-from .errors import Refusal, code_number
-from .mutations import names_queue_operation, translate_mutations
-from .state import State
-from .transactions import ID_PREFIX, WriteTransaction
-from .upstream_api import SPANNER
 
 
 async def begin_transaction(state: State, call: Call, raw: bytes) -> bytes:

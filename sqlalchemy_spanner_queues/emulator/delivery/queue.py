@@ -15,15 +15,15 @@ from typing import Protocol
 import grpc.aio
 from google.protobuf.struct_pb2 import ListValue
 
-from . import queries
-from ._protos import ExecuteSqlRequest
+from .._protos import ExecuteSqlRequest
+from ..errors import Refusal, not_found
+from ..text import queries
+from ..text.definition import MESSAGE_ID, QueueDefinition
+from ..text.statements import at_moved_clock
+from ..upstream.api import SPANNER, Rows, UpstreamApi
 from .clock import Clock, parse_timestamp
-from .definition import MESSAGE_ID, QueueDefinition
-from .errors import Refusal, not_found
 from .feed import PAGE_SIZE, Candidate, Feed, Filter, Waiter
 from .leases import Lease, Leases
-from .statements import at_moved_clock
-from .upstream_api import SPANNER, Rows, UpstreamApi
 
 _READ_KEYS_AT_MOST = 500
 

@@ -13,12 +13,14 @@ import grpc.aio
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Value
 
-from . import _protos as pb
-from ._grpc import StreamingMethod, UnaryMethod, streaming_method, unary_method
+from .. import _protos as pb
+from .._grpc import StreamingMethod, UnaryMethod, streaming_method, unary_method
 
 SPANNER: Final = "/google.spanner.v1.Spanner/"
 DATABASE_ADMIN: Final = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 OPERATIONS: Final = "/google.longrunning.Operations/"
+CONTROL: Final = "/sqlalchemy_spanner_queues.emulator.Control/"
+"""The gateway's own service."""
 INTERNAL_TIMEOUT_SECONDS: Final = 60.0
 
 # Payloads may be large, and idle connections must not be pinged to death.

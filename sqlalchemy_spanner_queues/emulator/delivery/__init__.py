@@ -1,0 +1,1 @@
+"""Messages on their way: leases, filters, receivers, and the clock that they follow."""

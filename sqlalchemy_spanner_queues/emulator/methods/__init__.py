@@ -1,0 +1,1 @@
+"""The methods of Spanner that queues change, one function for each."""

@@ -1,0 +1,1 @@
+"""The gateway as a server: its methods, its controls, its life."""

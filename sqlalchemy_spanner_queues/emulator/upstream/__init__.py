@@ -1,0 +1,1 @@
+"""The official emulator: found, started, called."""

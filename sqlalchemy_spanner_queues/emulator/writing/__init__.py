@@ -1,0 +1,1 @@
+"""Transactions that write, one after the other, and the mutations of queues."""
