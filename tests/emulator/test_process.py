@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from sqlalchemy_spanner_queues.cli import main
-from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator, upstream
+from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator
+from sqlalchemy_spanner_queues.emulator.upstream import find
 from sqlalchemy_spanner_queues.emulator.upstream.find import answers, is_gateway
 from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
 from tests.emulator.helpers import TIMEOUT_SECONDS
@@ -172,7 +173,7 @@ def test_without_any_emulator_the_three_ways_are_named(
     monkeypatch.delenv("SPANNER_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CLOUDSDK_ROOT_DIR", raising=False)
-    monkeypatch.setattr(upstream, "_SDK_PLACES", ())
+    monkeypatch.setattr(find, "_SDK_PLACES", ())
     assert find_emulator() is None
     with pytest.raises(EmulatorNotFound, match="gcloud components install"), Emulator():
         pass
