@@ -5,10 +5,10 @@ The client's own wrappers are several times slower to parse; the stub beside thi
 
 from __future__ import annotations
 
-from google.cloud import spanner_admin_database_v1, spanner_v1
+from google.cloud import spanner_admin_database_v1, spanner_admin_instance_v1, spanner_v1
 from google.protobuf import descriptor_pool, message, message_factory
 
-_REGISTERED_BY = (spanner_v1, spanner_admin_database_v1)
+_REGISTERED_BY = (spanner_v1, spanner_admin_database_v1, spanner_admin_instance_v1)
 
 
 def _message(name: str) -> type[message.Message]:
@@ -36,6 +36,8 @@ ExecuteBatchDmlResponse = _spanner("ExecuteBatchDmlResponse")
 ExecuteSqlRequest = _spanner("ExecuteSqlRequest")
 Mutation = _spanner("Mutation")
 PartialResultSet = _spanner("PartialResultSet")
+PartitionQueryRequest = _spanner("PartitionQueryRequest")
+PartitionReadRequest = _spanner("PartitionReadRequest")
 ReadRequest = _spanner("ReadRequest")
 ResultSet = _spanner("ResultSet")
 ResultSetMetadata = _spanner("ResultSetMetadata")
@@ -52,6 +54,8 @@ DropDatabaseRequest = _admin("DropDatabaseRequest")
 GetDatabaseDdlRequest = _admin("GetDatabaseDdlRequest")
 GetDatabaseDdlResponse = _admin("GetDatabaseDdlResponse")
 UpdateDatabaseDdlRequest = _admin("UpdateDatabaseDdlRequest")
+CreateInstanceRequest = _message("google.spanner.admin.instance.v1.CreateInstanceRequest")
+DeleteInstanceRequest = _message("google.spanner.admin.instance.v1.DeleteInstanceRequest")
 
 Operation = _message("google.longrunning.Operation")
 GetOperationRequest = _message("google.longrunning.GetOperationRequest")

@@ -73,6 +73,7 @@ class ExecuteSqlRequest(Message):
     session: str
     sql: str
     query_mode: int
+    seqno: int
     resume_token: bytes
     @property
     def transaction(self) -> TransactionSelector: ...
@@ -84,8 +85,13 @@ class ExecuteSqlRequest(Message):
 class ExecuteBatchDmlRequest(Message):
     class Statement(Message):
         sql: str
+        @property
+        def params(self) -> Struct: ...
+        @property
+        def param_types(self) -> _TypeMap: ...
 
     session: str
+    seqno: int
     @property
     def transaction(self) -> TransactionSelector: ...
     @property
@@ -106,13 +112,24 @@ class ReadRequest(Message):
     @property
     def key_set(self) -> KeySet: ...
 
+class PartitionQueryRequest(Message):
+    sql: str
+
+class PartitionReadRequest(Message):
+    table: str
+
 class ResultSetMetadata(Message):
     @property
     def row_type(self) -> StructType: ...
     @property
     def transaction(self) -> Transaction: ...
 
+class ResultSetStats(Message):
+    row_count_exact: int
+
 class ResultSet(Message):
+    @property
+    def stats(self) -> ResultSetStats: ...
     @property
     def metadata(self) -> ResultSetMetadata: ...
     @property
@@ -122,6 +139,8 @@ class PartialResultSet(Message):
     chunked_value: bool
     resume_token: bytes
     @property
+    def stats(self) -> ResultSetStats: ...
+    @property
     def metadata(self) -> ResultSetMetadata: ...
     @property
     def values(self) -> _Repeated[Value]: ...
@@ -129,6 +148,8 @@ class PartialResultSet(Message):
 class ExecuteBatchDmlResponse(Message):
     @property
     def result_sets(self) -> _Repeated[ResultSet]: ...
+    @property
+    def status(self) -> Status: ...
 
 class Mutation(Message):
     class Write(Message):
@@ -248,9 +269,25 @@ class UpdateDatabaseDdlRequest(Message):
 class GetOperationRequest(Message):
     name: str
 
+class Instance(Message):
+    config: str
+    display_name: str
+    node_count: int
+
+class CreateInstanceRequest(Message):
+    parent: str
+    instance_id: str
+    @property
+    def instance(self) -> Instance: ...
+
+class DeleteInstanceRequest(Message):
+    name: str
+
 class Operation(Message):
     name: str
     done: bool
+    @property
+    def error(self) -> Status: ...
     @property
     def metadata(self) -> Any: ...
     @property

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from .delivery.clock import Clock
 from .delivery.queue import Queue
-from .text.ddl import restore
+from .text.ddl import Schema, restore
 from .text.definition import QueueDefinition
+from .text.dialect import Dialect
+from .text.dialects import dialect_of
+from .text.information_schema import references, with_queues
 from .upstream.api import UpstreamApi
 from .writing.transactions import Transactions
 
@@ -27,6 +30,26 @@ class Database:
         self._loaded_version = 0
         self._loading = asyncio.Lock()
         self._session: str | None = None
+        self._dialect: Dialect | None = None
+        self._schema = Schema()
+        self._views: dict[str, Sequence[str]] = {}
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the database, once its schema was read."""
+        if self._dialect is None:
+            raise RuntimeError(f"the schema of {self.path} was not read yet")
+        return self._dialect
+
+    async def known_dialect(self) -> Dialect:
+        """Return the dialect of the database."""
+        await self._load()
+        return self.dialect
+
+    async def schema(self) -> Schema:
+        """Return the queues and roles of the database."""
+        await self._load()
+        return self._schema
 
     @asynccontextmanager
     async def changing_schema(self) -> AsyncGenerator[None]:
@@ -41,8 +64,25 @@ class Database:
 
     async def definitions(self) -> Mapping[str, QueueDefinition]:
         """Return the queues of the database by lower-case name, as upstream knows them."""
-        await self._load()
-        return {name: queue.definition for name, queue in self.queues.items()}
+        return (await self.schema()).queues
+
+    async def with_queues(self, sql: str) -> str:
+        """Make a query of INFORMATION_SCHEMA show queues."""
+        schema, dialect = await self.schema(), await self.known_dialect()
+        found = references(sql, dialect)
+        if not found:
+            return sql
+        columns = {view: await self._view_columns(view) for view in {reference.view for reference in found}}
+        return with_queues(sql, found, schema, dialect, columns)
+
+    async def _view_columns(self, view: str) -> Sequence[str]:
+        if view in ("routines", "parameters"):
+            return ()
+        if view not in self._views:
+            session = await self.reading_session()
+            rows = await self.api.query(session, f"SELECT * FROM information_schema.{view} LIMIT 0")
+            self._views[view] = [field.name for field in rows.metadata.row_type.fields]
+        return self._views[view]
 
     async def queue(self, name: str) -> Queue | None:
         """Find a queue by its name in any letter case."""
@@ -86,8 +126,10 @@ class Database:
         async with self._loading:
             version = self._schema_version
             if self._loaded_version != version:
-                _, definitions = restore(await self.api.schema(self.path))
-                self._adopt(definitions)
+                if self._dialect is None:
+                    self._dialect = dialect_of(await self.api.dialect(await self.reading_session()))
+                _, self._schema = restore(await self.api.schema(self.path), self._dialect)
+                self._adopt(self._schema.queues)
                 self._loaded_version = version
 
     def _adopt(self, definitions: Mapping[str, QueueDefinition]) -> None:

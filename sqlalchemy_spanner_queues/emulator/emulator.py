@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -13,12 +14,12 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import grpc
 
-from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
+from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from ._grpc import blocking_method
 from .clients import Databases, make_client, make_engine
 from .upstream.api import CHANNEL_OPTIONS, CONTROL
-from .upstream.find import NOT_FOUND, find_emulator
+from .upstream.find import choose_emulator
 
 if TYPE_CHECKING:
     from google.cloud.spanner_v1 import Client
@@ -28,6 +29,10 @@ Dialect: TypeAlias = Literal["googlesql", "postgresql"]
 
 _STOP_SECONDS: Final = 10.0
 _CONTROL_TIMEOUT_SECONDS: Final = 30.0
+# The gateway itself says why it does not start; only one that says nothing is ended from here.
+_MORE_START_SECONDS: Final = 10.0
+_VARIABLES: Final = "SPANNER_QUEUES_EMULATOR_"
+_NOT_RUNNING: Final = "the emulator is not running: use it in a with statement, or call start() first"
 
 
 class Emulator:
@@ -41,23 +46,37 @@ class Emulator:
             emulator.inject("Commit", code="UNKNOWN", after_apply=True)  # it lands, and nobody hears of it
 
     ``port`` 0 takes a free one; ``upstream`` is the ``host:port`` of a running official emulator, otherwise
-    one is found and started (see ``find_emulator``); ``start_timeout`` is in seconds. Whatever ends the
-    process that owns it, the gateway and the emulator end as well.
+    one is found and started (see ``find_emulator``), with ``docker`` always the Docker image;
+    ``start_timeout`` is in seconds. With ``rest_port`` (0 takes a free one) the controls are served as JSON
+    over HTTP as well, at ``admin_url``, for a shell or another language. Whatever ends the process that owns
+    it, the gateway and the emulator end as well.
 
     Raises EmulatorNotFound when there is no official emulator, EmulatorError when it does not start.
 
     https://docs.cloud.google.com/spanner/docs/emulator
     """
 
-    def __init__(self, port: int = 0, upstream: str | None = None, start_timeout: float = 30.0) -> None:
+    def __init__(
+        self,
+        port: int = 0,
+        upstream: str | None = None,
+        start_timeout: float = 30.0,
+        *,
+        rest_port: int | None = None,
+        docker: bool = False,
+    ) -> None:
+        if upstream and docker:
+            raise EmulatorError("upstream names a running emulator and docker starts one: choose one of them")
         self._port = port
         self._upstream = upstream
         self._start_timeout = start_timeout
+        self._rest_port = rest_port
+        self._docker = docker
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: grpc.Channel | None = None
         self._client: Client | None = None
         self._databases: Databases | None = None
-        self._host = ""
+        self._host = self._admin_url = ""
         self._lock = threading.Lock()
 
     @property
@@ -67,10 +86,25 @@ class Emulator:
         Raises EmulatorError when it is not started.
         """
         if not self._host:
-            raise EmulatorError(
-                "the emulator is not running: use it in a with statement, or call start() first"
-            )
+            raise EmulatorError(_NOT_RUNNING)
         return self._host
+
+    @property
+    def admin_url(self) -> str:
+        """Where the controls are served over HTTP, ``http://localhost:PORT``.
+
+        ::
+
+            with Emulator(rest_port=0) as emulator:
+                urllib.request.urlopen(f"{emulator.admin_url}/leases")
+
+        Raises EmulatorError when it is not started, or was made without ``rest_port``.
+        """
+        if self._rest_port is None:
+            raise EmulatorError("the emulator serves no HTTP: make it with rest_port=0, or another port")
+        if not self._admin_url:
+            raise EmulatorError(_NOT_RUNNING)
+        return self._admin_url
 
     @property
     def upstream(self) -> str:
@@ -98,11 +132,10 @@ class Emulator:
         """
         if self._process is not None:
             return
-        if self._upstream is None and find_emulator() is None:
-            raise EmulatorNotFound(NOT_FOUND)
+        choose_emulator(self._upstream, docker=self._docker)
         with tempfile.TemporaryFile() as errors:
             self._process = self._spawn(errors)
-            self._host = self._ready() or ""
+            self._host, self._admin_url = self._ready()
             if not self._host:
                 self.stop()
                 errors.seek(0)
@@ -113,7 +146,8 @@ class Emulator:
         """Stop the gateway and the emulator, and wait until both are gone."""
         if self._channel is not None:
             self._channel.close()
-        process, self._process, self._host = self._process, None, ""
+        process, self._process = self._process, None
+        self._host = self._admin_url = ""
         self._channel = self._client = self._databases = None
         if process is None:
             return
@@ -174,18 +208,31 @@ class Emulator:
         delay: float = 0.0,
         drop_after_rows: int | None = None,
         match: str | None = None,
+        resume_tokens: bool = True,
+        split_values: int | None = None,
     ) -> None:
-        """Make the next requests of a method fail, slow, or break.
+        """Make the next ``times`` requests of a method fail, slow down, or answer in an unusual way.
 
-        ``method`` is a short name such as ``Commit`` or ``ExecuteStreamingSql``, ``code`` a gRPC status code
-        (None only delays), ``delay`` in seconds comes before. With ``after_apply`` the request takes effect
-        and its client does not hear of it; ``drop_after_rows`` breaks a stream of messages after so many
-        rows; ``match`` must be part of the SQL text. The official Python client itself repeats a commit
-        that ends in UNAVAILABLE; use UNKNOWN or DEADLINE_EXCEEDED for an outcome that stays unknown. ::
+        ``method`` is any of Spanner's, by its short name, such as ``Commit`` or ``ExecuteStreamingSql``;
+        ``code`` a gRPC status code, None only delays or disturbs. With ``after_apply`` the request takes
+        effect and its client does not hear of it, or not before the ``delay`` (seconds) is over; otherwise
+        the delay comes first. ``match`` must be part of the SQL text, or of the name of a table or queue
+        that a read or mutation names. ::
+
+            emulator.inject("Commit", code="UNKNOWN", after_apply=True, match="Orders")
+
+        The official Python client itself repeats a commit that ends in UNAVAILABLE; use UNKNOWN or
+        DEADLINE_EXCEEDED for an outcome that stays unknown.
+
+        Any stream of rows (ExecuteStreamingSql, StreamingRead) can be disturbed: ``drop_after_rows`` breaks it
+        with the code after so many rows; ``resume_tokens=False`` withholds the tokens with which a client
+        goes on after a break; ``split_values`` cuts strings and lists, inside of arrays too, into chunks of
+        so many characters, as Spanner does with large values. ::
 
             emulator.inject("ExecuteStreamingSql", drop_after_rows=3, match="RECEIVE_")
+            emulator.inject("ExecuteStreamingSql", code=None, split_values=10, resume_tokens=False, times=100)
 
-        Raises EmulatorError for a code that gRPC does not know.
+        Raises EmulatorError for a method or code that there is not, and for what makes no sense.
         """
         self._control(
             "Inject",
@@ -196,30 +243,45 @@ class Emulator:
             delay=delay,
             drop_after_rows=drop_after_rows,
             match=match,
+            resume_tokens=resume_tokens,
+            split_values=split_values,
         )
 
-    def resume_tokens(self, enabled: bool) -> None:
-        """Send resume tokens with received messages, or withhold them."""
-        self._control("ResumeTokens", enabled=enabled)
-
     def leases(self, database: str | None = None) -> list[dict[str, Any]]:
-        """Return the running leases: database, queue, key, token, holder, deliveries, expires_in (s)."""
+        """Return what is leased right now and by whom, of one database (its path) or of all.
+
+        Each is a dict with ``database``, ``queue``, ``key`` (a list, as Spanner sends values), ``token``,
+        ``holder`` (the client's connection, such as ``ipv4:127.0.0.1:54321``), ``deliveries`` (this one
+        included) and ``expires_in`` (seconds of the delivery clock). A message that was acknowledged is
+        listed until its lease runs out. ::
+
+            assert [lease["key"] for lease in emulator.leases()] == [["17"]]
+        """
         return list(self._control("Leases", database=database))
 
     def requests(self, reset: bool = False) -> dict[str, int]:
-        """Return how many requests of each method clients have sent since the last ``reset``."""
+        """Return how many requests of each method clients have sent; ``reset`` starts to count anew.
+
+        ::
+
+            emulator.requests(reset=True)
+            send_two_messages()
+            assert emulator.requests()["Commit"] == 1
+        """
         return dict(self._control("Requests", reset=reset))
 
     def reset(self) -> None:
-        """Forget faults and leases, and return to real time; what is in the databases stays."""
+        """Forget faults and leases, and return to real time.
+
+        What is in the databases stays, and so do the streams that are open: they receive again what was
+        leased. The requests are counted on.
+        """
         self._control("Reset")
 
     def _control(self, control: str, /, **request: object) -> Any:
         channel = self._channel
         if channel is None:
-            raise EmulatorError(
-                "the emulator is not running: use it in a with statement, or call start() first"
-            )
+            raise EmulatorError(_NOT_RUNNING)
         call = blocking_method(channel, CONTROL + control)
         try:
             return json.loads(call(json.dumps(request).encode(), timeout=_CONTROL_TIMEOUT_SECONDS))
@@ -231,19 +293,36 @@ class Emulator:
         command += ["--port", str(self._port), "--start-timeout", str(self._start_timeout)]
         if self._upstream:
             command += ["--upstream", self._upstream]
+        if self._docker:
+            command += ["--docker"]
+        if self._rest_port is not None:
+            command += ["--rest-port", str(self._rest_port)]
+        # What the command line takes from the environment is said by the arguments here.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_VARIABLES)}
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+            env=environment,
         )
 
-    def _ready(self) -> str | None:
+    def _ready(self) -> tuple[str, str]:
         process = self._process
         if process is None or process.stdout is None:
-            return None
-        # A gateway that hangs is killed, which ends the line that is waited for.
-        killer = threading.Timer(self._start_timeout, process.kill)
+            return "", ""
+        # A gateway that hangs is killed, which ends the lines that are waited for.
+        killer = threading.Timer(self._start_timeout + _MORE_START_SECONDS, process.kill)
         killer.start()
         try:
-            line = process.stdout.readline().decode()
+            host = _after("ready ", process.stdout.readline())
+            admin = _after("admin ", process.stdout.readline()) if host and self._rest_port is not None else ""
         finally:
             killer.cancel()
-        return line.split()[1] if line.startswith("ready ") else None
+        return host, admin
+
+
+def _after(word: str, line: bytes) -> str:
+    text = line.decode()
+    return text.removeprefix(word).strip() if text.startswith(word) else ""

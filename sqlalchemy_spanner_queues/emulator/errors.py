@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import grpc
+
+from .text.reading import Problem, SqlError
 
 
 class Refusal(Exception):
@@ -33,3 +37,16 @@ def not_found(details: str) -> Refusal:
 def aborted(details: str) -> Refusal:
     """Make an ABORTED: the client runs the transaction again."""
     return Refusal(grpc.StatusCode.ABORTED, details)
+
+
+_CODES: Final[dict[Problem, grpc.StatusCode]] = {
+    "invalid": grpc.StatusCode.INVALID_ARGUMENT,
+    "not found": grpc.StatusCode.NOT_FOUND,
+    "exists": grpc.StatusCode.ALREADY_EXISTS,
+    "in use": grpc.StatusCode.FAILED_PRECONDITION,
+}
+
+
+def refusal_of(error: SqlError) -> Refusal:
+    """Make the refusal of a statement that cannot be understood or done."""
+    return Refusal(_CODES[error.problem], str(error))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from .database import Database
 from .delivery.clock import Clock
 from .faults import Faults
 from .upstream.api import UpstreamApi
+from .upstream.native import understands_queues
 
 
 @dataclass(slots=True)
@@ -20,7 +23,13 @@ class State:
     faults: Faults = field(default_factory=Faults)
     requests: Counter[str] = field(default_factory=lambda: Counter[str]())
     databases: dict[str, Database] = field(default_factory=lambda: dict[str, Database]())
-    resume_tokens: bool = True
+    after_advance: list[Callable[[], Awaitable[None]]] = field(
+        default_factory=lambda: list[Callable[[], Awaitable[None]]]()
+    )
+    """Work that is done whenever a test has moved the clock, before it hears that the clock is moved."""
+    native_queues: bool | None = None
+    """Whether upstream has queues of its own; None until it was asked."""
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.clock.on_move(self.wake)
@@ -39,6 +48,22 @@ class State:
         if database is not None:
             database.close()
 
+    async def queues_are_native(self) -> bool:
+        """Tell whether upstream has queues of its own, so that the gateway steps aside; it is asked once.
+
+        Raises Refusal when it cannot be asked.
+        """
+        async with self._asking:
+            if self.native_queues is None:
+                self.native_queues = await understands_queues(self.api)
+        return self.native_queues
+
+    async def advance(self, seconds: float) -> None:
+        """Move the clock forward, and do the work that follows from it."""
+        self.clock.advance(seconds)
+        for work in self.after_advance:
+            await work()
+
     def wake(self) -> None:
         """Let everything look at the clock again."""
         for database in self.databases.values():
@@ -47,7 +72,6 @@ class State:
     def reset(self) -> None:
         """Forget faults and leases, and return to real time."""
         self.faults.clear()
-        self.resume_tokens = True
         self.clock.reset()
         for database in self.databases.values():
             database.forget_leases()

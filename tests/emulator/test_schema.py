@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from google.api_core.exceptions import GoogleAPICallError, InvalidArgument
+from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, InvalidArgument, NotFound
 
 from sqlalchemy_spanner_queues.emulator import Emulator
 from tests.emulator.helpers import ID, Session
@@ -116,7 +116,7 @@ def test_a_broken_rule_is_refused_before_anything_changes(empty: Session, body: 
     ],
 )
 def test_wrong_statements_about_queues(database: Session, statement: str, text: str) -> None:
-    with pytest.raises(InvalidArgument, match=text):
+    with pytest.raises((InvalidArgument, NotFound), match=text):
         ddl(database, statement)
 
 
@@ -139,7 +139,7 @@ def test_alter_queue(database: Session) -> None:
     assert "disable_send = false" in shown(database)[2]
 
 
-def test_roles_and_grants_are_accepted(database: Session) -> None:
+def test_roles_and_grants_are_kept(database: Session) -> None:
     before = shown(database)
     ddl(
         database,
@@ -147,6 +147,18 @@ def test_roles_and_grants_are_accepted(database: Session) -> None:
         "GRANT INSERT, DELETE ON QUEUE q TO ROLE sender",
         "GRANT EXECUTE ON TABLE FUNCTION RECEIVE_q TO ROLE sender",
         "REVOKE INSERT ON QUEUE q FROM ROLE sender",
+    )
+    assert shown(database)[len(before) :] == [
+        "CREATE ROLE sender",
+        "GRANT DELETE ON QUEUE q TO ROLE sender",
+        "GRANT EXECUTE ON TABLE FUNCTION RECEIVE_q TO ROLE sender",
+    ]
+    with pytest.raises(FailedPrecondition, match="revoke its privileges first"):
+        ddl(database, "DROP ROLE sender")
+    ddl(
+        database,
+        "REVOKE DELETE ON QUEUE q FROM ROLE sender",
+        "REVOKE EXECUTE ON TABLE FUNCTION RECEIVE_q FROM ROLE sender",
         "DROP ROLE sender",
     )
     assert shown(database) == before

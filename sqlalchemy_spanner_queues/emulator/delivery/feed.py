@@ -10,12 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from google.protobuf.struct_pb2 import ListValue
-
 from .. import _protos as pb
 from .leases import Lease, Leases
 
-PAGE_SIZE = 5000
+PAGE_SIZE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +30,6 @@ class Filter:
             target.MergeFromString(self.request)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A message that satisfies the filter and is due."""
-
-    message_id: str
-    key: ListValue
-
-
 @dataclass(slots=True, eq=False)
 class Waiter:
     """A receiver that waits for its next batch, until its time is over (delivery clock, seconds)."""
@@ -52,13 +42,13 @@ class Waiter:
 
 @dataclass(slots=True, eq=False)
 class Feed:
-    """What one filter has to give, and to whom."""
+    """What one filter has to give, and to whom; ``ready`` holds identities of messages."""
 
     filter: Filter
-    ready: deque[Candidate] = field(default_factory=lambda: deque[Candidate]())
+    ready: deque[bytes] = field(default_factory=lambda: deque[bytes]())
     waiters: deque[Waiter] = field(default_factory=lambda: deque[Waiter]())
     dirty: bool = True
-    more_after: tuple[str, str] | None = None
+    more_after: bytes = b""
     next_due: float | None = None
     receivers: int = 0
 
@@ -69,7 +59,7 @@ class Feed:
     @property
     def needs_scan(self) -> bool:
         """Whether a query may find something to deliver."""
-        return not self.ready and (self.dirty or self.more_after is not None)
+        return not self.ready and (self.dirty or bool(self.more_after))
 
     def end_expired(self, now: float) -> None:
         """End the receivers whose time is over: an empty batch tells them."""
@@ -101,9 +91,9 @@ class Feed:
     def _lease(self, count: int, holder: str, leases: Leases, now: float) -> list[Lease]:
         batch: list[Lease] = []
         while self.ready and len(batch) < count:
-            candidate = self.ready.popleft()
-            if leases.available(candidate.message_id, now):
-                batch.append(leases.grant(candidate.message_id, candidate.key, now, holder))
+            message_id = self.ready.popleft()
+            if leases.available(message_id, now):
+                batch.append(leases.grant(message_id, now, holder))
         return batch
 
 

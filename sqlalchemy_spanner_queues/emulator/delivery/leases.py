@@ -2,7 +2,7 @@
 
 ::
 
-    lease = leases.grant("message-id", key, now, holder="ipv4:...")
+    lease = leases.grant(identity, now, holder="ipv4:...")
     leases.renew(lease.token, now + 5)      # a new token; the old one is dead at once
 
 A message that was acknowledged leaves nothing behind: once its lease has run out the gateway asks whether
@@ -22,6 +22,8 @@ from google.protobuf.struct_pb2 import ListValue
 
 from sqlalchemy_spanner_queues._delivery import LEASE_SECONDS, redelivery_delay
 
+from .identity import key_of
+
 RECHECK_SECONDS = 60.0
 """How long an expired lease waits to be asked again whether its message still exists."""
 
@@ -30,8 +32,7 @@ RECHECK_SECONDS = 60.0
 class Lease:
     """A message in somebody's hands; times in seconds of the delivery clock."""
 
-    message_id: str
-    key: ListValue
+    message_id: bytes
     token: str
     holder: str
     expires: float
@@ -40,14 +41,19 @@ class Lease:
     available: float
     check_at: float
 
+    @property
+    def key(self) -> ListValue:
+        """The key of the message."""
+        return key_of(self.message_id)
+
 
 class Leases:
     """The leases of one queue."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, Lease] = {}
+        self._by_id: dict[bytes, Lease] = {}
         self._by_token: dict[str, Lease] = {}
-        self._checks: list[tuple[float, str]] = []
+        self._checks: list[tuple[float, bytes]] = []
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -55,19 +61,19 @@ class Leases:
     def __iter__(self) -> Iterator[Lease]:
         return iter(self._by_id.values())
 
-    def available(self, message_id: str, now: float) -> bool:
+    def available(self, message_id: bytes, now: float) -> bool:
         """Tell whether a message may be delivered: never leased, or its lease and back-off are over."""
         lease = self._by_id.get(message_id)
         return lease is None or lease.available <= now
 
-    def grant(self, message_id: str, key: ListValue, now: float, holder: str) -> Lease:
+    def grant(self, message_id: bytes, now: float, holder: str) -> Lease:
         """Lease a message to a receiver for 10 seconds."""
         old = self._by_id.get(message_id)
         if old is not None:
             self._by_token.pop(old.token, None)
         first = old.first_delivered if old else now
         deliveries = old.deliveries + 1 if old else 1
-        lease = Lease(message_id, key, "", holder, 0.0, first, deliveries, 0.0, 0.0)
+        lease = Lease(message_id, "", holder, 0.0, first, deliveries, 0.0, 0.0)
         self._by_id[message_id] = lease
         self._extend(lease, now)
         return lease
@@ -86,7 +92,7 @@ class Leases:
         lease = self._by_token.get(token)
         return lease if lease is not None and lease.expires > now else None
 
-    def forget(self, message_id: str) -> None:
+    def forget(self, message_id: bytes) -> None:
         """Drop everything about a message, because it is gone."""
         lease = self._by_id.pop(message_id, None)
         if lease is not None:

@@ -13,16 +13,19 @@ from functools import partial
 from typing import Protocol
 
 import grpc.aio
-from google.protobuf.struct_pb2 import ListValue
+from google.protobuf.struct_pb2 import ListValue, Value
 
-from .._protos import ExecuteSqlRequest
+from .. import _protos as pb
 from ..errors import Refusal, not_found
 from ..text import queries
-from ..text.definition import MESSAGE_ID, QueueDefinition
+from ..text.definition import QueueDefinition
+from ..text.dialect import Dialect, Function
 from ..text.statements import at_moved_clock
 from ..upstream.api import SPANNER, Rows, UpstreamApi
+from .binding import Binder, column_types
 from .clock import Clock, parse_timestamp
-from .feed import PAGE_SIZE, Candidate, Feed, Filter, Waiter
+from .feed import PAGE_SIZE, Feed, Filter, Waiter
+from .identity import identity_of
 from .leases import Lease, Leases
 
 _READ_KEYS_AT_MOST = 500
@@ -36,6 +39,11 @@ class Source(Protocol):
         """The official emulator."""
         ...
 
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the database."""
+        ...
+
     async def reading_session(self) -> str:
         """Return the session for the gateway's own reads."""
         ...
@@ -47,6 +55,7 @@ class Queue:
     def __init__(self, definition: QueueDefinition, source: Source, clock: Clock) -> None:
         self.definition = definition
         self.leases = Leases()
+        self._shapes: dict[Function, pb.ResultSetMetadata] = {}
         self._source = source
         self._clock = clock
         self._feeds: dict[Filter, Feed] = {}
@@ -119,19 +128,31 @@ class Queue:
             self.leases.give_back(lease)
         self.touch()
 
-    async def read(self, leases: list[Lease]) -> Rows:
-        """Read the messages of a batch: their columns, and the identity last."""
-        columns = queries.payload_columns(self.definition)
-        return await self._read_keys(columns, [lease.key for lease in leases])
+    async def shape(self, function: Function = "RECEIVE") -> pb.ResultSetMetadata:
+        """Return the columns of a table function and their types; no ALTER QUEUE changes them."""
+        if function not in self._shapes:
+            received = function == "RECEIVE"
+            sql = queries.no_rows(self.definition, self._source.dialect, received=received)
+            rows = await self._source.api.query(await self._source.reading_session(), sql)
+            self._shapes[function] = rows.metadata
+        return self._shapes[function]
 
-    async def existing(self, leases: list[Lease]) -> set[str]:
+    async def read(self, leases: list[Lease]) -> dict[bytes, list[Value]]:
+        """Read the messages of a batch: their columns by their identity, without those that are gone."""
+        columns = self.definition.columns
+        places = [columns.index(column) for column in self.definition.identity_columns]
+        rows = await self._read_keys(columns, [lease.key for lease in leases])
+        return {identity_of([row[place] for place in places]): row for row in rows.rows}
+
+    async def existing(self, leases: list[Lease]) -> set[bytes]:
         """Ask which of these messages are still there."""
         if len(leases) <= _READ_KEYS_AT_MOST:
-            rows = await self._read_keys((MESSAGE_ID,), [lease.key for lease in leases])
+            rows = await self._read_keys(self.definition.identity_columns, [lease.key for lease in leases])
         else:
             session = await self._source.reading_session()
-            rows = await self._source.api.query(session, queries.identities(self.definition))
-        return {row[0].string_value for row in rows.rows}
+            sql = queries.all_identities(self.definition, self._source.dialect)
+            rows = await self._source.api.query(session, sql)
+        return {identity_of(row) for row in rows.rows}
 
     async def _read_keys(self, columns: Sequence[str], keys: list[ListValue]) -> Rows:
         session = await self._source.reading_session()
@@ -207,29 +228,31 @@ class Queue:
 
     async def _scan(self, feed: Feed) -> None:
         after = feed.more_after
-        if after is None:
+        if not after:
             feed.dirty = False
         limit = PAGE_SIZE if after else PAGE_SIZE + self.leases.unavailable(self._clock.now())
         rows = (await self._query(feed.filter, limit, after)).rows
         now = self._clock.now()
-        feed.next_due, feed.more_after = None, None
+        feed.next_due, feed.more_after = None, b""
         for row in rows:
-            deliver_time = row[-2].string_value
-            if (due := parse_timestamp(deliver_time)) > now:
+            if (due := parse_timestamp(row[-1].string_value)) > now:
                 feed.next_due = due
                 return
-            message_id = row[-1].string_value
+            message_id = identity_of(row)
             if self.leases.available(message_id, now):
-                feed.ready.append(Candidate(message_id, ListValue(values=row[:-2])))
+                feed.ready.append(message_id)
         if len(rows) == limit:
-            feed.more_after = (rows[-1][-2].string_value, rows[-1][-1].string_value)
+            feed.more_after = identity_of(rows[-1])
 
-    async def _query(self, filter: Filter, limit: int, after: tuple[str, str] | None) -> Rows:
-        request = ExecuteSqlRequest()
+    async def _query(self, filter: Filter, limit: int, after: bytes) -> Rows:
+        request = pb.ExecuteSqlRequest()
         filter.apply_parameters(request)
         request.session = await self._source.reading_session()
-        where = at_moved_clock(filter.where, self._clock.offset)
-        request.sql = queries.candidates(self.definition, filter.alias, where, limit, after)
+        dialect = self._source.dialect
+        where = at_moved_clock(filter.where, self._clock.offset, dialect)
+        bind = Binder(request, dialect, column_types(await self.shape()))
+        values = ListValue.FromString(after).values
+        request.sql = queries.candidates(self.definition, dialect, filter.alias, where, limit, values, bind)
         return await self._source.api.stream(SPANNER + "ExecuteStreamingSql", request)
 
     async def _sleep(self) -> None:

@@ -8,7 +8,6 @@ from typing import Final
 import grpc.aio
 
 from .._grpc import Context
-from ..faults import Fault
 from ..upstream.api import UpstreamApi
 
 Pairs = list[tuple[str, str | bytes]]
@@ -24,7 +23,6 @@ class Call:
         self.method = method
         self.name = method.rsplit("/", 1)[1]
         self.context = context
-        self.fault: Fault | None = None
         self._api = api
         self._metadata = tuple(_end_to_end(context.invocation_metadata() or ()))
 

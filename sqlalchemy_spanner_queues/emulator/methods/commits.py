@@ -59,7 +59,7 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     if isinstance(outcome, bytes):
         # A client that did not hear the answer asks again, and gets the same one.
         return outcome
-    sent = await _translate(database, request.mutations)
+    sent = await _translate(database, request.mutations, state.clock.now())
     if request.HasField("single_use_transaction"):
         transaction = await database.transactions.start(request.session)
     elif request.transaction_id.startswith(ID_PREFIX):
@@ -72,10 +72,10 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     return await _finish(database, transaction, call, request.SerializeToString(), committing=True)
 
 
-async def _translate(database: Database, mutations: pb.MutationList) -> set[str]:
+async def _translate(database: Database, mutations: pb.MutationList, now: float) -> set[str]:
     if not len(mutations):
         return set()
-    translated, sent = translate_mutations(mutations, await database.definitions())
+    translated, sent = translate_mutations(mutations, await database.definitions(), now)
     if names_queue_operation(mutations):
         del mutations[:]
         mutations.extend(translated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Final
 
 import grpc
 import grpc.aio
@@ -10,6 +11,9 @@ import grpc.aio
 from .. import _protos as pb
 from ..database import Database
 from ..writing.transactions import ID_PREFIX, WriteTransaction
+
+SEQUENCE_STEP: Final = 10_000
+"""How far apart the sequence numbers of statements go upstream: one may become several there."""
 
 
 class Enlisted:
@@ -23,6 +27,7 @@ class Enlisted:
         self._transactions = database.transactions
         self._selector = selector
         self._begins = selector.HasField("begin") and selector.begin.HasField("read_write")
+        self._told = False
         self.session = session
         self.transaction: WriteTransaction | None = None
 
@@ -42,13 +47,23 @@ class Enlisted:
     @property
     def learns_id(self) -> bool:
         """Whether the answer brings the id of a transaction that begins with this request."""
-        return self._begins and self.transaction is not None and not self.transaction.upstream_id
+        return self._begins and not self._told
+
+    def begun(self, metadata: pb.ResultSetMetadata) -> None:
+        """Note the upstream id from a request of the gateway's own, which came before the client's."""
+        if self.transaction is not None and metadata.transaction.id:
+            self.transaction.upstream_id = metadata.transaction.id
+            self._selector.id = metadata.transaction.id
 
     def learn(self, metadata: pb.ResultSetMetadata) -> None:
         """Note the upstream id of the transaction, and put the client's in its place."""
-        if self.transaction is not None and metadata.transaction.id:
+        if self.transaction is None:
+            return
+        if metadata.transaction.id:
             self.transaction.upstream_id = metadata.transaction.id
+        if self.transaction.upstream_id:
             metadata.transaction.id = self.transaction.id
+            self._told = True
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -60,6 +75,6 @@ class Enlisted:
         self._transactions.touch(transaction)
         if isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.ABORTED:
             self._transactions.end(transaction, "aborted", clean=False)
-        elif transaction.partitioned or (self._begins and not transaction.upstream_id):
-            # Upstream began nothing, or all there is to it is done.
-            self._transactions.end(transaction, "ended", clean=error is None)
+        elif transaction.partitioned or self.learns_id:
+            # The client never hears of the transaction, or all there is to it is done.
+            self._transactions.end(transaction, "ended", clean=transaction.partitioned and error is None)

@@ -14,10 +14,12 @@ from google.protobuf.empty_pb2 import Empty
 
 from .. import _protos as pb
 from ..database import Database
-from ..errors import invalid
+from ..errors import refusal_of
 from ..state import State
-from ..text.ddl import Plan, Queues, restore, translate
-from ..text.reading import Reader, SqlError
+from ..text.ddl import Plan, Schema, restore, translate
+from ..text.dialect import MARK, Dialect
+from ..text.dialects import dialect_of
+from ..text.reading import SqlError
 from ..upstream.api import OPERATIONS, UpstreamApi
 from .calls import Call
 
@@ -29,7 +31,7 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
     """Serve UpdateDatabaseDdl; it takes its turn among the transactions that write."""
     request = pb.UpdateDatabaseDdlRequest.FromString(raw)
     database = state.database(request.database)
-    plan = _plan(request.statements, await database.definitions())
+    plan = _plan(request.statements, await database.schema(), await database.known_dialect())
     if not plan.changed:
         return await _apply(database, call, raw)
     del request.statements[:]
@@ -40,11 +42,11 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
         return await _apply(database, call, request.SerializeToString())
 
 
-def _plan(statements: Iterable[str], queues: Queues) -> Plan:
+def _plan(statements: Iterable[str], schema: Schema, dialect: Dialect) -> Plan:
     try:
-        return translate(statements, queues)
+        return translate(statements, schema, dialect)
     except SqlError as error:
-        raise invalid(str(error)) from error
+        raise refusal_of(error) from error
 
 
 async def _apply(database: Database, call: Call, raw: bytes) -> bytes:
@@ -75,10 +77,13 @@ def _nothing_to_do(database: Database) -> bytes:
 async def create_database(state: State, call: Call, raw: bytes) -> bytes:
     """Serve CreateDatabase, whose extra statements may create queues."""
     request = pb.CreateDatabaseRequest.FromString(raw)
-    state.forget(f"{request.parent}/databases/{_name(request.create_statement)}")
-    if request.database_dialect == _POSTGRESQL:
+    is_postgresql = request.database_dialect == _POSTGRESQL
+    dialect = dialect_of("postgresql" if is_postgresql else "googlesql")
+    state.forget(f"{request.parent}/databases/{_name(request.create_statement, dialect)}")
+    if is_postgresql:
+        # A PostgreSQL-dialect database is created empty.
         return await call.forward(raw)
-    plan = _plan(request.extra_statements, {})
+    plan = _plan(request.extra_statements, Schema(), dialect)
     if plan.changed:
         del request.extra_statements[:]
         request.extra_statements.extend(plan.statements)
@@ -86,18 +91,19 @@ async def create_database(state: State, call: Call, raw: bytes) -> bytes:
     return await call.forward(raw)
 
 
-def _name(create_statement: str) -> str:
-    names = [token.name for token in Reader(create_statement).tokens if token.is_name]
+def _name(create_statement: str, dialect: Dialect) -> str:
+    names = [token.name for token in dialect.tokenize(create_statement) if token.is_name]
     return names[-1] if names else ""
 
 
-async def get_database_ddl(_: State, call: Call, raw: bytes) -> bytes:
-    """Serve GetDatabaseDdl: queues read as CREATE QUEUE."""
+async def get_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
+    """Serve GetDatabaseDdl: queues read as CREATE QUEUE, and roles and grants come last."""
     answer = await call.forward(raw)
     response = pb.GetDatabaseDdlResponse.FromString(answer)
-    shown, queues = restore(response.statements)
-    if not queues:
+    if not any(MARK in statement for statement in response.statements):
         return answer
+    dialect = await state.database(pb.GetDatabaseDdlRequest.FromString(raw).database).known_dialect()
+    shown, _ = restore(response.statements, dialect)
     del response.statements[:]
     response.statements.extend(shown)
     return response.SerializeToString()

@@ -5,20 +5,21 @@ https://docs.cloud.google.com/spanner/docs/reference/rpc
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final, NoReturn
 
 import grpc
 import grpc.aio
 
-from .. import _protos as pb
+from sqlalchemy_spanner_queues.exc import EmulatorError
+
 from .._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
 from ..errors import Refusal
-from ..methods import commits, schema, sql
+from ..methods import batch_dml, commits, reads, schema, sql
 from ..methods.calls import Call, trailing_of
 from ..state import State
 from ..upstream.api import CHANNEL_OPTIONS, CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
+from . import faulty, journal
 from .control import serve_control
 
 Unary = Callable[[State, Call, bytes], Awaitable[bytes]]
@@ -27,8 +28,8 @@ Streaming = Callable[[State, Call, bytes], AsyncIterator[bytes]]
 
 UNARY: Final[dict[str, Unary]] = {
     SPANNER + "ExecuteSql": sql.execute_sql,
-    SPANNER + "ExecuteBatchDml": sql.execute_batch_dml,
-    SPANNER + "Read": sql.read,
+    SPANNER + "ExecuteBatchDml": batch_dml.execute_batch_dml,
+    SPANNER + "Read": reads.read,
     SPANNER + "BeginTransaction": commits.begin_transaction,
     SPANNER + "Commit": commits.commit,
     SPANNER + "Rollback": commits.rollback,
@@ -40,7 +41,7 @@ UNARY: Final[dict[str, Unary]] = {
 }
 STREAMING: Final[dict[str, Streaming]] = {
     SPANNER + "ExecuteStreamingSql": sql.execute_streaming_sql,
-    SPANNER + "StreamingRead": sql.streaming_read,
+    SPANNER + "StreamingRead": reads.streaming_read,
     SPANNER + "BatchWrite": commits.batch_write,
 }
 # Clients of some languages ping an idle stream often, which gRPC takes for an attack unless told otherwise.
@@ -50,7 +51,6 @@ SERVER_OPTIONS: Final = (
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
     ("grpc.http2.max_ping_strikes", 0),
 )
-_WITH_SQL: Final = ("ExecuteSql", "ExecuteStreamingSql")
 
 
 async def pass_through(_: State, call: Call, raw: bytes) -> bytes:
@@ -76,19 +76,21 @@ class Gateway(GenericHandler):
     def _control(self, method: str) -> Callable[[bytes, Context], Awaitable[bytes]]:
         async def serve(raw: bytes, context: Context) -> bytes:
             try:
-                return serve_control(self._state, method, raw)
-            except Refusal as refusal:
-                await context.abort(refusal.code, refusal.details)
+                return await serve_control(self._state, method, raw)
+            except (Refusal, grpc.aio.AioRpcError) as error:
+                return await _refuse(context, error)
 
         return serve
 
     def _unary(self, method: str, handle: Unary) -> Callable[[bytes, Context], Awaitable[bytes]]:
         async def serve(raw: bytes, context: Context) -> bytes:
-            call = Call(method, context, self._state.api)
+            call = self._call(method, context)
             try:
-                await self._before(call, raw)
-                answer = await handle(self._state, call, raw)
-                self._after(call)
+                with journal.request(call, raw):
+                    fault = await faulty.begin(self._state, call, raw)
+                    answer = await handle(self._state, call, raw)
+                    if fault is not None:
+                        await faulty.end(fault, call)
             except (Refusal, grpc.aio.AioRpcError) as error:
                 return await _refuse(context, error)
             return answer
@@ -97,36 +99,22 @@ class Gateway(GenericHandler):
 
     def _streaming(self, method: str, handle: Streaming) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
         async def serve(raw: bytes, context: Context) -> AsyncIterator[bytes]:
-            call = Call(method, context, self._state.api)
+            call = self._call(method, context)
             try:
-                await self._before(call, raw)
-                async for chunk in handle(self._state, call, raw):
-                    if call.fault is None or not call.fault.after_apply:
+                with journal.request(call, raw):
+                    fault = await faulty.begin(self._state, call, raw)
+                    chunks = handle(self._state, call, raw)
+                    async for chunk in faulty.stream(chunks, fault, call) if fault else chunks:
                         yield chunk
-                self._after(call)
             except (Refusal, grpc.aio.AioRpcError) as error:
                 await _refuse(context, error)
 
         return serve
 
-    async def _before(self, call: Call, raw: bytes) -> None:
+    def _call(self, method: str, context: Context) -> Call:
+        call = Call(method, context, self._state.api)
         self._state.requests[call.name] += 1
-        if not self._state.faults.armed:
-            return
-        text = pb.ExecuteSqlRequest.FromString(raw).sql if call.name in _WITH_SQL else ""
-        call.fault = fault = self._state.faults.take(call.name, text)
-        if fault is None:
-            return
-        if fault.delay:
-            await asyncio.sleep(fault.delay)
-        if fault.code is not None and not fault.after_apply and fault.drop_after_rows is None:
-            commits.lose(self._state, call, raw, fault.status())
-            raise Refusal(fault.status(), f"injected fault before {call.name}")
-
-    @staticmethod
-    def _after(call: Call) -> None:
-        if call.fault is not None and call.fault.after_apply and call.fault.code is not None:
-            raise Refusal(call.fault.status(), f"injected fault after {call.name}")
+        return call
 
 
 async def _refuse(context: Context, error: Refusal | grpc.aio.AioRpcError) -> NoReturn:
@@ -136,12 +124,20 @@ async def _refuse(context: Context, error: Refusal | grpc.aio.AioRpcError) -> No
 
 
 class GatewayServer:
-    """A running gateway in front of an address; ``port`` is the one that it listens on."""
+    """A running gateway in front of an address; ``port`` is the one that it listens on.
+
+    Raises EmulatorError when the port is taken.
+    """
 
     def __init__(self, upstream: str, host: str, port: int) -> None:
-        self._state = State(UpstreamApi(upstream))
-        self._server = make_server(Gateway(self._state), (*CHANNEL_OPTIONS, *SERVER_OPTIONS))
-        self.port = self._server.add_insecure_port(f"{host}:{port}")
+        self.state = State(UpstreamApi(upstream))
+        self._server = make_server(Gateway(self.state), (*CHANNEL_OPTIONS, *SERVER_OPTIONS))
+        try:
+            self.port = self._server.add_insecure_port(f"{host}:{port}")
+        except RuntimeError as error:
+            raise EmulatorError(
+                f"cannot listen on port {port} of {host}: choose another one, or 0 for a free one ({error})"
+            ) from error
 
     async def start(self) -> None:
         """Start to serve."""
@@ -150,4 +146,4 @@ class GatewayServer:
     async def stop(self) -> None:
         """Stop at once: streams are cut."""
         await self._server.stop(0.2)
-        await self._state.api.close()
+        await self.state.api.close()

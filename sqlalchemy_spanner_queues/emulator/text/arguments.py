@@ -75,9 +75,11 @@ def bind(
 
 
 def evaluate(tokens: list[Token], params: Struct, what: str) -> Argument:
-    """Return the value of a literal, an array of literals, or a parameter."""
+    """Return the value of a literal, an array of literals, or a parameter; casts change nothing."""
+    tokens, is_array = _without_casts(tokens)
     if len(tokens) == 1:
-        return _single(tokens[0], params, what)
+        value = _single(tokens[0], params, what)
+        return _array_text(value) if is_array and isinstance(value, str) else value
     if len(tokens) == 2 and tokens[0].is_symbol("-"):
         value = _single(tokens[1], params, what)
         if isinstance(value, int | float):
@@ -86,6 +88,24 @@ def evaluate(tokens: list[Token], params: Struct, what: str) -> Argument:
     if inner is None:
         raise SqlError(f"The {what} must be a literal or a parameter")
     return [evaluate(item, params, what) for item in split(inner)]
+
+
+def _without_casts(tokens: list[Token]) -> tuple[list[Token], bool]:
+    """Take ``CAST(x AS type)`` and ``x::type`` apart: x, and whether the type is an array."""
+    parts = split(tokens, "::")
+    if len(parts) > 1:
+        return parts[0], parts[-1][-1].is_symbol("]")
+    if len(tokens) > 4 and tokens[0].is_word("CAST") and tokens[1].is_symbol("("):
+        inner = tokens[2:-1]
+        at = next((index for index, token in enumerate(inner) if token.is_word("AS")), len(inner))
+        return _without_casts(inner[:at])[0], tokens[-2].is_symbol("]")
+    return tokens, False
+
+
+def _array_text(text: str) -> Argument:
+    """Read an array that PostgreSQL writes as text: ``{a,b}``."""
+    items = [item.strip().strip('"') for item in text.strip("{} ").split(",")]
+    return [item for item in items if item]
 
 
 def _array_items(tokens: list[Token]) -> list[Token] | None:
@@ -98,9 +118,12 @@ def _array_items(tokens: list[Token]) -> list[Token] | None:
 
 def _single(token: Token, params: Struct, what: str) -> Argument:
     if token.kind is Kind.STRING:
-        return token.value()
+        return token.content
     if token.kind is Kind.NUMBER:
-        return float(token.text) if {".", "e", "E"} & set(token.text) else int(token.text, 0)
+        is_hexadecimal = token.text[:2].lower() == "0x"
+        if not is_hexadecimal and {".", "e", "E"} & set(token.text):
+            return float(token.text)
+        return int(token.text, 16 if is_hexadecimal else 10)
     if token.is_word("NULL", "TRUE", "FALSE"):
         return {"NULL": None, "TRUE": True, "FALSE": False}[token.text.upper()]
     if token.kind is Kind.PARAMETER:

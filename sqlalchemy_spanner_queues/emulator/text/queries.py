@@ -1,75 +1,92 @@
-"""The statements that the gateway itself runs against the tables behind queues, in GoogleSQL."""
+"""The statements that the gateway itself runs against the tables behind queues.
+
+Values are never written into the text: a function that takes ``bind`` calls it with each value and gets the
+placeholder to write.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from .definition import (
-    DELIVER_TIME,
-    LAST_IN_BATCH,
-    LEASE_EXPIRATION,
-    LEASE_TOKEN,
-    MESSAGE_ID,
-    QueueDefinition,
-)
-from .tokens import quote_name, quote_string
+from google.protobuf.struct_pb2 import Value
 
-LEASES_PARAMETER = "spanner_queues_leases"
+from .definition import QueueDefinition
+from .dialect import Dialect
+
+Bind = Callable[[Value, str], str]
+"""Binds a value of the type that a column has, by the column's name; returns the placeholder."""
 
 
 def candidates(
-    queue: QueueDefinition, alias: str, where: str, limit: int, after: tuple[str, str] | None
+    queue: QueueDefinition,
+    dialect: Dialect,
+    alias: str,
+    where: str,
+    limit: int,
+    after: Sequence[Value],
+    bind: Bind,
 ) -> str:
-    """Select key, deliver time and identity of the messages that satisfy a filter, the earliest first.
+    """Select key and deliver time of the messages that satisfy a filter, the earliest first.
 
-    ``after`` is the deliver time and identity of the last message of the page before.
+    ``after`` is the key and deliver time of the last message of the page before.
     """
-    name = quote_name(alias)
-    columns = ", ".join(f"{name}.{quote_name(column)}" for column in queue.key_names)
+    name, quote = dialect.quote_name(alias), dialect.quote_name
+    columns = [f"{name}.{quote(column)}" for column in queue.identity_columns]
+    order = [columns[-1], *columns[:-1]]
     conditions = [f"({where}\n)"] if where else []
-    if after is not None:
-        time, identity = f"TIMESTAMP {quote_string(after[0])}", quote_string(after[1])
-        conditions.append(
-            f"({name}.{DELIVER_TIME} > {time}"
-            f" OR ({name}.{DELIVER_TIME} = {time} AND {name}.{MESSAGE_ID} > {identity}))"
-        )
+    if after:
+        values = [after[-1], *after[:-1]]
+        names = [queue.identity_columns[-1], *queue.identity_columns[:-1]]
+        conditions.append(_later(order, values, names, dialect, bind))
     clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     return (
-        f"SELECT {columns}, {name}.{DELIVER_TIME}, {name}.{MESSAGE_ID}"
-        f" FROM {quote_name(queue.name)} AS {name}{clause}"
-        f" ORDER BY {name}.{DELIVER_TIME}, {name}.{MESSAGE_ID} LIMIT {limit}"
+        f"SELECT {', '.join(columns)} FROM {quote(queue.name)} AS {name}{clause}"
+        f" ORDER BY {', '.join(order)} LIMIT {limit}"
     )
 
 
-def leased_rows(queue: QueueDefinition) -> str:
-    """Select the messages of a batch with the columns of their leases, as RECEIVE returns them."""
-    columns = ", ".join(f"q.{quote_name(column)}" for column in queue.columns)
-    return (
-        f"(SELECT {columns}, l.expires AS {LEASE_EXPIRATION}, l.token AS {LEASE_TOKEN},"
-        f" l.last AS {LAST_IN_BATCH}"
-        f" FROM {quote_name(queue.name)} AS q JOIN UNNEST(@{LEASES_PARAMETER}) AS l ON q.{MESSAGE_ID} = l.id)"
-    )
+def _later(
+    columns: Sequence[str], values: Sequence[Value], names: Sequence[str], dialect: Dialect, bind: Bind
+) -> str:
+    """Write that a row comes after these values in the order of the columns, where NULL has a place too."""
+    alternatives: list[str] = []
+    equal: list[str] = []
+    for column, value, name in zip(columns, values, names, strict=True):
+        if value.HasField("null_value"):
+            same = f"{column} IS NULL"
+            greater = f"{column} IS NOT NULL" if dialect.nulls_first else ""
+        else:
+            placeholder = bind(value, name)
+            same = f"{column} = {placeholder}"
+            greater = f"{column} > {placeholder}"
+            if not dialect.nulls_first:
+                greater = f"({greater} OR {column} IS NULL)"
+        if greater:
+            alternatives.append(" AND ".join([*equal, greater]))
+        equal.append(same)
+    return f"(({') OR ('.join(alternatives)}))"
 
 
-def renewed_rows() -> str:
-    """Select the outcomes of a renewal, as RENEWLEASE returns them."""
-    return (
-        "(SELECT l.old AS SpannerOldLeaseToken, l.new AS SpannerNewLeaseToken,"
-        f" l.expires AS {LEASE_EXPIRATION} FROM UNNEST(@{LEASES_PARAMETER}) AS l)"
-    )
+def no_rows(queue: QueueDefinition, dialect: Dialect, received: bool) -> str:
+    """Select nothing, with the columns of RECEIVE or of RENEWLEASE and their types."""
+    own = [dialect.quote_name(column) for column in queue.columns] if received else []
+    added = queue.names.lease_columns if received else queue.names.renewal_columns
+    columns = [*own, *(f"{dialect.null(column)} AS {dialect.quote_name(column)}" for column in added)]
+    return f"SELECT {', '.join(columns)} FROM {dialect.quote_name(queue.name)} WHERE FALSE"
 
 
-def shape(queue: QueueDefinition) -> str:
-    """Select nothing from a queue, to learn the types of its columns."""
-    columns = ", ".join(quote_name(column) for column in queue.columns)
-    return f"SELECT {columns} FROM {quote_name(queue.name)} LIMIT 0"
+def given_rows(names: Sequence[str], rows: Sequence[Sequence[Value]], dialect: Dialect, bind: Bind) -> str:
+    """Select rows that are at hand."""
+    selects: list[str] = []
+    for row in rows:
+        items = [bind(value, name) for value, name in zip(row, names, strict=True)]
+        if not selects:
+            items = [f"{item} AS {dialect.quote_name(name)}" for item, name in zip(items, names, strict=True)]
+        selects.append(f"SELECT {', '.join(items)}")
+    return " UNION ALL ".join(selects)
 
 
-def identities(queue: QueueDefinition) -> str:
-    """Select the identity of every message."""
-    return f"SELECT {MESSAGE_ID} FROM {quote_name(queue.name)}"
-
-
-def payload_columns(queue: QueueDefinition) -> Sequence[str]:
-    """Name the columns that a delivery reads, the identity last."""
-    return (*queue.columns, MESSAGE_ID)
+def all_identities(queue: QueueDefinition, dialect: Dialect) -> str:
+    """Select the key and deliver time of every message."""
+    columns = ", ".join(dialect.quote_name(column) for column in queue.identity_columns)
+    return f"SELECT {columns} FROM {dialect.quote_name(queue.name)}"

@@ -2,28 +2,38 @@
 
 ::
 
-    reader = Reader(sql)
+    reader = Reader(sql, dialect.tokenize(sql))
     reader.skip_hint()
     if reader.words("INSERT", "INTO"): table = reader.path()
 """
 
 from __future__ import annotations
 
-from .tokens import Kind, Token, tokenize
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from .tokens import Kind, Token
 
 _OPENING = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = (")", "]", "}")
+
+Problem = Literal["invalid", "not found", "exists", "in use"]
 
 
 class SqlError(ValueError):
-    """A statement about a queue that cannot be understood; the text is meant for the client."""
+    """A statement about a queue that cannot be understood or done; the text is meant for the client."""
+
+    def __init__(self, text: str, problem: Problem = "invalid") -> None:
+        super().__init__(text)
+        self.problem: Problem = problem
 
 
 class Reader:
     """A place in the tokens of one statement."""
 
-    def __init__(self, sql: str, tokens: list[Token] | None = None) -> None:
+    def __init__(self, sql: str, tokens: list[Token]) -> None:
         self.sql = sql
-        self.tokens = tokenize(sql) if tokens is None else tokens
+        self.tokens = tokens
         while self.tokens and self.tokens[-1].is_symbol(";"):
             self.tokens = self.tokens[:-1]
         self.position = 0
@@ -60,6 +70,16 @@ class Reader:
         if not self.symbol(symbol):
             raise SqlError(f"Syntax error: expected {symbol!r} but got {self.here()}")
 
+    def expect_words(self, *words: str) -> None:
+        """Step over keywords that have to come next."""
+        if not self.words(*words):
+            raise SqlError(f"Syntax error: expected {' '.join(words)} but got {self.here()}")
+
+    def expect_end(self) -> None:
+        """Refuse whatever is left."""
+        if not self.done:
+            raise SqlError(f"Syntax error: expected end of statement but got {self.here()}")
+
     def here(self) -> str:
         """Name the next token for an error message."""
         token = self.peek()
@@ -92,6 +112,9 @@ class Reader:
 
     def group(self) -> list[Token]:
         """Take a bracketed group and return what is inside."""
+        token = self.peek()
+        if token is None or token.text not in _OPENING:
+            raise SqlError(f"Syntax error: expected '(' but got {self.here()}")
         opening = self.next()
         start = self.position
         depth = [_OPENING[opening.text]]
@@ -103,22 +126,58 @@ class Reader:
                 depth.pop()
         return self.tokens[start : self.position - 1]
 
-    def text_of(self, tokens: list[Token]) -> str:
+    def text_of(self, tokens: Sequence[Token]) -> str:
         """Return the source text that the tokens cover."""
         return self.sql[tokens[0].start : tokens[-1].end] if tokens else ""
 
+    def text_since(self, position: int) -> str:
+        """Return the source text from a position to here."""
+        return self.text_of(self.tokens[position : self.position])
 
-def split(tokens: list[Token], separator: str = ",") -> list[list[Token]]:
-    """Cut tokens at a separator that stands outside of brackets."""
-    parts: list[list[Token]] = [[]]
+
+def with_depth(tokens: Sequence[Token]) -> Iterator[tuple[int, Token]]:
+    """Go over tokens with the number of brackets that each stands in; brackets belong to the outside."""
     depth = 0
     for token in tokens:
-        if token.kind is Kind.SYMBOL and token.text in "([{":
-            depth += 1
-        elif token.kind is Kind.SYMBOL and token.text in ")]}":
+        if token.kind is Kind.SYMBOL and token.text in _CLOSING:
             depth -= 1
+        yield depth, token
+        if token.kind is Kind.SYMBOL and token.text in _OPENING:
+            depth += 1
+
+
+def outer(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens that stand outside of brackets."""
+    return [token for depth, token in with_depth(tokens) if depth == 0]
+
+
+def split(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
+    """Cut tokens at a separator that stands outside of brackets."""
+    parts: list[list[Token]] = [[]]
+    for depth, token in with_depth(tokens):
         if depth == 0 and token.is_symbol(separator):
             parts.append([])
         else:
             parts[-1].append(token)
     return parts if len(parts) > 1 or parts[0] else []
+
+
+class Edits:
+    """Replacements of pieces of a text, by position."""
+
+    def __init__(self, sql: str) -> None:
+        self._sql = sql
+        self._edits: list[tuple[int, int, str]] = []
+
+    def replace(self, start: int, end: int, text: str) -> None:
+        """Put a text in the place of a piece."""
+        self._edits.append((start, end, text))
+
+    def apply(self) -> str:
+        """Return the text with all replacements made."""
+        parts: list[str] = []
+        position = 0
+        for start, end, text in sorted(self._edits):
+            parts += [self._sql[position:start], text]
+            position = end
+        return "".join([*parts, self._sql[position:]])

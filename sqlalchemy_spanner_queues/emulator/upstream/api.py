@@ -15,6 +15,7 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
 from .._grpc import StreamingMethod, UnaryMethod, streaming_method, unary_method
+from ..text.dialect import DialectName
 
 SPANNER: Final = "/google.spanner.v1.Spanner/"
 DATABASE_ADMIN: Final = "/google.spanner.admin.database.v1.DatabaseAdmin/"
@@ -22,6 +23,9 @@ OPERATIONS: Final = "/google.longrunning.Operations/"
 CONTROL: Final = "/sqlalchemy_spanner_queues.emulator.Control/"
 """The gateway's own service."""
 INTERNAL_TIMEOUT_SECONDS: Final = 60.0
+_DIALECT: Final = (
+    "SELECT option_value FROM information_schema.database_options WHERE option_name = 'database_dialect'"
+)
 
 # Payloads may be large, and idle connections must not be pinged to death.
 CHANNEL_OPTIONS: Final = (
@@ -103,6 +107,11 @@ class UpstreamApi:
         request.database = database
         answer = await self.unary(DATABASE_ADMIN + "GetDatabaseDdl", request)
         return list(pb.GetDatabaseDdlResponse.FromString(answer).statements)
+
+    async def dialect(self, session: str) -> DialectName:
+        """Return the dialect of a session's database; the official emulator tells it in no other way."""
+        rows = (await self.query(session, _DIALECT)).rows
+        return "postgresql" if rows and rows[0][0].string_value == "POSTGRESQL" else "googlesql"
 
 
 async def collect(chunks: AsyncIterator[bytes]) -> Rows:

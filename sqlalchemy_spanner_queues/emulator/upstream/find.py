@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-import grpc
+from sqlalchemy_spanner_queues.exc import EmulatorNotFound
 
-from .._grpc import blocking_method
-from .api import CONTROL
+from .probe import answers, is_gateway
 
 IMAGE: Final = "gcr.io/cloud-spanner-emulator/emulator"
 BINARY: Final = "emulator_main"
@@ -33,6 +31,7 @@ _SDK_PLACES: Final = (
     "/snap/google-cloud-sdk/current",
     "~/google-cloud-sdk",
 )
+_DOCKER_SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +59,22 @@ def find_emulator() -> Upstream | None:
     binary = shutil.which(BINARY) or next(_in_sdk(), None)
     if binary is not None:
         return Upstream("binary", binary)
-    return Upstream("docker", IMAGE) if _docker_answers() else None
+    return None if docker_is_silent() else Upstream("docker", IMAGE)
 
 
-def answers(address: str, timeout: float = 1.0) -> bool:
-    """Tell whether something listens at ``host:port``."""
-    host, _, port = address.rpartition(":")
-    if not port.isdigit():
-        return False
-    try:
-        socket.create_connection((host.strip("[]") or "localhost", int(port)), timeout).close()
-    except OSError:
-        return False
-    return True
+def choose_emulator(address: str | None = None, *, docker: bool = False) -> Upstream:
+    """Return the emulator that is asked for: an address, the Docker image, or whatever is found.
 
-
-def is_gateway(address: str) -> bool:
-    """Tell whether a gateway of this package listens there: one is enough."""
-    with grpc.insecure_channel(address) as channel:
-        ping = blocking_method(channel, CONTROL + "Ping")
-        try:
-            ping(b"{}", timeout=2.0)
-        except grpc.RpcError:
-            return False
-        return True
+    Raises EmulatorNotFound when there is none.
+    """
+    if docker:
+        if silent := docker_is_silent():
+            raise EmulatorNotFound(f"Docker cannot run the emulator: {silent}")
+        return Upstream("docker", IMAGE)
+    found = Upstream("address", address) if address else find_emulator()
+    if found is None:
+        raise EmulatorNotFound(NOT_FOUND)
+    return found
 
 
 def _sdk_roots() -> Iterator[Path]:
@@ -101,13 +92,16 @@ def _in_sdk() -> Iterator[str]:
             yield str(binary)
 
 
-def _docker_answers() -> bool:
+def docker_is_silent() -> str:
+    """Ask the Docker engine whether it is there; empty when it is, otherwise the reason why not."""
     docker = shutil.which("docker")
     if docker is None:
-        return False
+        return "there is no docker on PATH"
     command = [docker, "version", "--format", "{{.Server.Version}}"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=3.0, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0 and bool(done.stdout.strip())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_DOCKER_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if done.returncode == 0 and done.stdout.strip():
+        return ""
+    return done.stderr.strip() or "its engine does not answer"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -11,28 +12,42 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
+from ..log import LOGGER
 from . import watchdog
-from .find import Upstream, answers
+from .find import IMAGE, Upstream
+from .probe import answers, speaks_spanner, speaks_within
 
 _ATTEMPTS: Final = 3
-_POLL_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """What is run, and what is run when it has ended, however it has."""
+
+    run: list[str]
+    cleanup: list[str]
 
 
 class UpstreamProcess:
-    """The official emulator, running at ``address``; ``stop`` ends it if it was started here."""
+    """The official emulator, running at ``address``; ``stop`` ends it if it was started here.
+
+    Raises EmulatorError when it does not answer in time (seconds).
+    """
 
     def __init__(self, upstream: Upstream, start_timeout: float) -> None:
         self._watchdog: subprocess.Popen[bytes] | None = None
+        self._command = _Command([], [])
         self._pid = 0
         if upstream.kind == "address":
-            self.address = upstream.value
-            return
-        self.address = self._start(upstream, start_timeout)
+            self.address = _running(upstream.value, start_timeout)
+        else:
+            self.address = self._start(upstream, start_timeout)
 
     @property
     def running(self) -> bool:
@@ -46,36 +61,59 @@ class UpstreamProcess:
         if self._watchdog.stdin is not None:
             self._watchdog.stdin.close()
         try:
-            self._watchdog.wait(2 * watchdog.GRACE_SECONDS + 1.0)
+            self._watchdog.wait(2 * watchdog.GRACE_SECONDS + watchdog.CLEANUP_SECONDS)
         except subprocess.TimeoutExpired:
             self._watchdog.kill()
             self._watchdog.wait()
-        # Only when the watchdog was killed can its command be left.
+        # Only when the watchdog was killed can there be something left of its command.
         if self._watchdog.returncode < 0:
             _kill(self._pid)
+            watchdog.clean_up(self._command.cleanup)
 
     def _start(self, upstream: Upstream, start_timeout: float) -> str:
+        end = time.monotonic() + start_timeout
         said = ""
         for _ in range(_ATTEMPTS):
             port = free_port()
             with tempfile.TemporaryFile() as errors:
-                self._watchdog = _spawn(upstream, port, errors.fileno())
+                self._command = _command(upstream, port)
+                self._watchdog = _spawn(self._command, errors.fileno())
                 self._pid = _read_pid(self._watchdog)
-                # When another process took the port meanwhile, it ends, and the next attempt follows.
-                if self._wait(f"localhost:{port}", start_timeout):
+                left = end - time.monotonic()
+                if speaks_within(f"localhost:{port}", left, lambda: self.running):
                     return f"localhost:{port}"
+                # When another process took the port meanwhile it ends, and the next attempt follows.
+                ended = not self.running
                 self.stop()
                 errors.seek(0)
                 said = errors.read().decode(errors="replace")
-        raise EmulatorError(f"the official emulator ({upstream.value}) did not start:\n{said}")
+            if not ended:
+                break
+        raise EmulatorError(_did_not_start(upstream, said))
 
-    def _wait(self, address: str, timeout: float) -> bool:
-        end = time.monotonic() + timeout
-        while self.running and time.monotonic() < end:
-            if answers(address):
-                return self.running
-            time.sleep(_POLL_SECONDS)
-        return False
+
+def _did_not_start(upstream: Upstream, said: str) -> str:
+    text = f"the official emulator ({upstream.value}) did not start; it said:\n{said.strip() or '(nothing)'}"
+    if upstream.kind == "docker":
+        text += f"\nif its image is still on the way: docker pull {IMAGE}, or a longer start timeout"
+    return text
+
+
+def _running(address: str, start_timeout: float) -> str:
+    if speaks_spanner(address):
+        return address
+    LOGGER.warning("waiting for the official emulator at %s, at most %g s", address, start_timeout)
+    if speaks_within(address, start_timeout, lambda: True):
+        return address
+    if answers(address):
+        raise EmulatorError(
+            f"something listens at {address}, but it does not speak Spanner's gRPC: name the emulator's gRPC"
+            " port (9010 unless it was told otherwise), not its REST port (9020)"
+        )
+    raise EmulatorError(
+        f"nothing answers at {address}: start the official emulator there, or name no upstream to have one"
+        " found and started"
+    )
 
 
 def free_port() -> int:
@@ -86,23 +124,25 @@ def free_port() -> int:
         return port
 
 
-def _spawn(upstream: Upstream, port: int, errors: int) -> subprocess.Popen[bytes]:
+def _spawn(command: _Command, errors: int) -> subprocess.Popen[bytes]:
     watcher = [sys.executable, "-I", str(Path(watchdog.__file__))]
-    command = [*watcher, *_command(upstream, port)]
+    if command.cleanup:
+        watcher += ["--cleanup", shlex.join(command.cleanup)]
+    arguments = [*watcher, "--", *command.run]
     return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
     )
 
 
-def _command(upstream: Upstream, port: int) -> list[str]:
-    # The emulator makes room by aborting the current transaction now and then; here they queue instead.
-    never_abort = "--abort_current_transaction_probability=0"
+def _command(upstream: Upstream, port: int) -> _Command:
     if upstream.kind == "binary":
-        return ["--", upstream.value, f"--host_port=localhost:{port}", never_abort]
+        # The emulator makes room by aborting the current transaction now and then; here they queue instead.
+        never_abort = "--abort_current_transaction_probability=0"
+        return _Command([upstream.value, f"--host_port=localhost:{port}", never_abort], [])
     docker = shutil.which("docker") or "docker"
     name = f"spanner-queues-{secrets.token_hex(6)}"
     run = [docker, "run", "--rm", "--name", name, "-p", f"127.0.0.1:{port}:9010", upstream.value]
-    return ["--cleanup", f"{docker} rm -f {name}", "--", *run]
+    return _Command(run, [docker, "rm", "--force", name])
 
 
 def _read_pid(process: subprocess.Popen[bytes]) -> int:

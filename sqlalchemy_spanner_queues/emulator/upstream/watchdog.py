@@ -17,9 +17,12 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
+from functools import partial
 from types import FrameType
 
 GRACE_SECONDS = 2.0
+CLEANUP_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -28,9 +31,11 @@ def main(arguments: list[str]) -> int:
     # A Ctrl-C at the terminal is for the owner, who then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     separator = arguments.index("--")
-    cleanup = arguments[1] if arguments[:1] == ["--cleanup"] else ""
+    cleanup = shlex.split(arguments[1]) if arguments[:1] == ["--cleanup"] else []
     command = arguments[separator + 1 :]
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_die_with_parent)
+    # Who has something to clean up may hear that it is over.
+    last = partial(_die_with_parent, signal.SIGTERM if cleanup else signal.SIGKILL)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=last)
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
         child.terminate()
@@ -39,17 +44,21 @@ def main(arguments: list[str]) -> int:
     print(child.pid, flush=True)
     threading.Thread(target=_end_with_owner, args=(child,), daemon=True).start()
     code = child.wait()
-    if cleanup:
-        subprocess.run(
-            shlex.split(cleanup), check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+    clean_up(cleanup)
     return code if code >= 0 else 128 - code
 
 
-def _die_with_parent() -> None:
+def clean_up(command: Sequence[str]) -> None:
+    """Run the command that removes what is left, if there is one; it fails when nothing is."""
+    if command:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run(command, check=False, timeout=CLEANUP_SECONDS, stdin=subprocess.DEVNULL, **quiet)
+
+
+def _die_with_parent(number: int) -> None:
     # For the case that the watchdog is killed together with its owner; other systems have no such call.
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def _end_with_owner(child: subprocess.Popen[bytes]) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
+from ..delivery.clock import format_timestamp, parse_timestamp
 from ..errors import invalid, not_found
-from ..text.definition import DELIVER_TIME, QueueDefinition
+from ..text.definition import QueueDefinition
 
 Queues = Mapping[str, QueueDefinition]
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -26,9 +27,11 @@ def names_queue_operation(mutations: Iterable[pb.Mutation]) -> bool:
 
 
 def translate_mutations(
-    mutations: Iterable[pb.Mutation], queues: Queues
+    mutations: Iterable[pb.Mutation], queues: Queues, now: float
 ) -> tuple[list[pb.Mutation], set[str]]:
     """Return the mutations for upstream, and the names (lower case) of the queues that are sent to.
+
+    A deliver time that is over is moved to ``now``, in seconds since the epoch.
 
     Raises Refusal for a mutation that a queue does not support.
     """
@@ -39,11 +42,11 @@ def translate_mutations(
         if operation == "send":
             queue = _queue(mutation.send.queue, queues)
             sent.add(queue.name.lower())
-            translated.append(_insert(mutation.send, queue))
+            translated.append(_insert(mutation.send, queue, now))
         elif operation == "ack":
             translated.extend(_acknowledge(mutation.ack, _queue(mutation.ack.queue, queues)))
         else:
-            sent |= _check_write(mutation, operation, queues)
+            sent |= _check_write(mutation, operation, queues, now)
             translated.append(mutation)
     return translated, sent
 
@@ -55,7 +58,7 @@ def _queue(name: str, queues: Queues) -> QueueDefinition:
     return queue
 
 
-def _check_write(mutation: pb.Mutation, operation: str | None, queues: Queues) -> set[str]:
+def _check_write(mutation: pb.Mutation, operation: str | None, queues: Queues, now: float) -> set[str]:
     writes = {
         "insert": mutation.insert,
         "update": mutation.update,
@@ -69,7 +72,27 @@ def _check_write(mutation: pb.Mutation, operation: str | None, queues: Queues) -
     if operation != "insert":
         raise invalid(f"{operation} mutations are not supported on queue {queue.name}")
     check_send(queue)
+    _send_now(mutation.insert, queue, now)
     return {queue.name.lower()}
+
+
+def _send_now(write: pb.Mutation.Write, queue: QueueDefinition, now: float) -> None:
+    names = [name.lower() for name in write.columns]
+    if queue.names.deliver_time.lower() not in names:
+        return
+    place = names.index(queue.names.deliver_time.lower())
+    for row in write.values:
+        if place < len(row.values):
+            row.values[place].CopyFrom(_not_before(row.values[place], now))
+
+
+def _not_before(due: Value, now: float) -> Value:
+    text = due.string_value
+    # Anything else than a timestamp is upstream's to refuse.
+    is_timestamp = text[:4].isdigit() and text.endswith("Z")
+    if is_timestamp and parse_timestamp(text) < now:
+        return Value(string_value=format_timestamp(now))
+    return due
 
 
 def check_send(queue: QueueDefinition) -> None:
@@ -78,16 +101,16 @@ def check_send(queue: QueueDefinition) -> None:
         raise invalid(f"Sending to queue {queue.name} is disabled: its option disable_send is true")
 
 
-def _insert(send: pb.Mutation.Send, queue: QueueDefinition) -> pb.Mutation:
+def _insert(send: pb.Mutation.Send, queue: QueueDefinition, now: float) -> pb.Mutation:
     check_send(queue)
     _check_key(send.key, queue)
     mutation = pb.Mutation()
     mutation.insert.table = queue.name
-    mutation.insert.columns.extend([*queue.key_names, queue.payload.name])
+    mutation.insert.columns.extend([*queue.key_order, queue.payload.name])
     row = ListValue(values=[*send.key.values, send.payload])
     if send.HasField("deliver_time"):
-        mutation.insert.columns.append(DELIVER_TIME)
-        row.values.append(Value(string_value=send.deliver_time.ToJsonString()))
+        mutation.insert.columns.append(queue.names.deliver_time)
+        row.values.append(_not_before(Value(string_value=send.deliver_time.ToJsonString()), now))
     mutation.insert.values.append(row)
     return mutation
 
@@ -101,13 +124,13 @@ def _acknowledge(ack: pb.Mutation.Ack, queue: QueueDefinition) -> list[pb.Mutati
         return [delete]
     update = pb.Mutation()
     update.update.table = queue.name
-    update.update.columns.extend([*queue.key_names, DELIVER_TIME])
+    update.update.columns.extend(queue.identity_columns)
     update.update.values.append(ListValue(values=[*ack.key.values, Value(string_value=_EPOCH)]))
     return [update, delete]
 
 
 def _check_key(key: ListValue, queue: QueueDefinition) -> None:
-    if len(key.values) != len(queue.key_names):
+    if len(key.values) != len(queue.key_order):
         raise invalid(
-            f"Queue {queue.name} has {len(queue.key_names)} key columns, got {len(key.values)} values"
+            f"Queue {queue.name} has {len(queue.key_order)} key columns, got {len(key.values)} values"
         )
