@@ -13,7 +13,9 @@ from .text.definition import QueueDefinition
 from .text.dialect import Dialect
 from .text.dialects import dialect_of
 from .text.information_schema import references, with_queues
+from .text.policies import Policy, policies
 from .upstream.api import UpstreamApi
+from .writing.row_deletion import delete_expired
 from .writing.transactions import Transactions
 
 
@@ -32,6 +34,7 @@ class Database:
         self._session: str | None = None
         self._dialect: Dialect | None = None
         self._schema = Schema()
+        self._policies: list[Policy] = []
         self._views: dict[str, Sequence[str]] = {}
 
     @property
@@ -113,6 +116,19 @@ class Database:
             queue.leases.clear()
             queue.touch()
 
+    def schema_changed(self) -> None:
+        """Read the schema again when it is next needed."""
+        self._schema_version += 1
+
+    async def delete_expired(self) -> None:
+        """Carry out the row deletion policies by the moved clock."""
+        await self._load()
+        for policy in self._policies:
+            session = await self.reading_session()
+            await delete_expired(
+                self.api, self.transactions, session, policy, self.dialect, self._clock.offset
+            )
+
     def close(self) -> None:
         """End everything: the database is dropped."""
         for queue in self.queues.values():
@@ -128,7 +144,9 @@ class Database:
             if self._loaded_version != version:
                 if self._dialect is None:
                     self._dialect = dialect_of(await self.api.dialect(await self.reading_session()))
-                _, self._schema = restore(await self.api.schema(self.path), self._dialect)
+                statements = await self.api.schema(self.path)
+                _, self._schema = restore(statements, self._dialect)
+                self._policies = policies(statements, self._dialect)
                 self._adopt(self._schema.queues)
                 self._loaded_version = version
 

@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import grpc
+import grpc.aio
+
 from .database import Database
 from .delivery.clock import Clock
 from .faults import Faults
@@ -33,6 +36,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.clock.on_move(self.wake)
+        self.after_advance.append(self._delete_expired)
 
     def database(self, path: str) -> Database:
         """Return what is kept of a database; ``path`` is its own or that of a session in it."""
@@ -63,6 +67,16 @@ class State:
         self.clock.advance(seconds)
         for work in self.after_advance:
             await work()
+
+    async def _delete_expired(self) -> None:
+        for path, database in list(self.databases.items()):
+            try:
+                await database.delete_expired()
+            except grpc.aio.AioRpcError as error:
+                if error.code() is not grpc.StatusCode.NOT_FOUND:
+                    raise
+                # Its instance was deleted.
+                self.forget(path)
 
     def wake(self) -> None:
         """Let everything look at the clock again."""

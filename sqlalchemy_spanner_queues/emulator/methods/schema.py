@@ -33,7 +33,10 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
     database = state.database(request.database)
     plan = _plan(request.statements, await database.schema(), await database.known_dialect())
     if not plan.changed:
-        return await _apply(database, call, raw)
+        try:
+            return await _apply(database, call, raw)
+        finally:
+            database.schema_changed()
     del request.statements[:]
     request.statements.extend(plan.statements)
     if not plan.statements:

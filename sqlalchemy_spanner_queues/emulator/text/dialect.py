@@ -89,6 +89,10 @@ class Dialect(Protocol):
         """Write the current time of a clock that is some seconds ahead."""
         ...
 
+    def hours_ago(self, hours: int, offset: float) -> str:
+        """Write the time some hours before that of a clock that is some seconds ahead."""
+        ...
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         """Count the tokens of an expression for the current time that begins here; 0 when there is none."""
         ...

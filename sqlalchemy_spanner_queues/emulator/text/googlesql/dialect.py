@@ -63,6 +63,9 @@ class GoogleSql:
             return "CURRENT_TIMESTAMP()"
         return f"TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL {round(offset * 1_000_000)} MICROSECOND)"
 
+    def hours_ago(self, hours: int, offset: float) -> str:
+        return f"TIMESTAMP_SUB({self.now(offset)}, INTERVAL {hours} HOUR)"
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         if not tokens[index].is_word("CURRENT_TIMESTAMP"):
             return 0

@@ -65,6 +65,9 @@ class PostgreSql:
             return "CURRENT_TIMESTAMP"
         return f"spanner.timestamptz_add(CURRENT_TIMESTAMP, '{round(offset * 1_000_000)} microseconds')"
 
+    def hours_ago(self, hours: int, offset: float) -> str:
+        return f"spanner.timestamptz_subtract({self.now(offset)}, '{hours} hours')"
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         if tokens[index].is_word("CURRENT_TIMESTAMP"):
             return 1
