@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from .. import _protos as pb
 from .leases import Lease, Leases
 
-PAGE_SIZE = 20_000
+PAGE_SIZE = 100_000
+"""How many messages one query finds at most: a scan costs the official emulator more than its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A WHERE clause with the alias and the parameters that it uses."""
+    """A WHERE clause with the alias, the names of columns, and the parameters that it uses."""
 
     alias: str
+    renamed: tuple[str, ...]
     where: str
     request: bytes
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import heapq
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from google.protobuf.struct_pb2 import ListValue
 
@@ -47,10 +48,19 @@ class Lease:
         return key_of(self.message_id)
 
 
-class Leases:
-    """The leases of one queue."""
+Event = Literal["leased", "renewed", "expired", "gone", "given back"]
+Tell = Callable[[Event, Lease], None]
 
-    def __init__(self) -> None:
+
+def _tell_nobody(event: Event, lease: Lease) -> None:
+    del event, lease
+
+
+class Leases:
+    """The leases of one queue; ``tell`` hears of what happens to them."""
+
+    def __init__(self, tell: Tell = _tell_nobody) -> None:
+        self._tell = tell
         self._by_id: dict[bytes, Lease] = {}
         self._by_token: dict[str, Lease] = {}
         self._checks: list[tuple[float, bytes]] = []
@@ -76,6 +86,7 @@ class Leases:
         lease = Lease(message_id, "", holder, 0.0, first, deliveries, 0.0, 0.0)
         self._by_id[message_id] = lease
         self._extend(lease, now)
+        self._tell("leased", lease)
         return lease
 
     def renew(self, token: str, now: float) -> Lease | None:
@@ -85,6 +96,7 @@ class Leases:
             return None
         del self._by_token[token]
         self._extend(lease, now)
+        self._tell("renewed", lease)
         return lease
 
     def running(self, token: str, now: float) -> Lease | None:
@@ -94,16 +106,18 @@ class Leases:
 
     def forget(self, message_id: bytes) -> None:
         """Drop everything about a message, because it is gone."""
-        lease = self._by_id.pop(message_id, None)
+        lease = self._by_id.get(message_id)
         if lease is not None:
-            self._by_token.pop(lease.token, None)
+            self._drop(lease)
+            self._tell("gone", lease)
 
     def give_back(self, lease: Lease) -> None:
         """Undo a lease whose message never left the gateway."""
         if self._by_token.get(lease.token) is not lease:
             return
+        self._tell("given back", lease)
         if lease.deliveries == 1:
-            self.forget(lease.message_id)
+            self._drop(lease)
             return
         lease.deliveries -= 1
         lease.expires = lease.available = lease.first_delivered
@@ -115,18 +129,25 @@ class Leases:
         self._by_token.clear()
         self._checks.clear()
 
-    def to_check(self, now: float) -> list[Lease]:
-        """Take the leases that ran out: their messages may be gone, or are due again."""
+    def to_check(self, now: float, limit: int) -> list[Lease]:
+        """Take leases that ran out, so many at most: their messages may be gone, or are due again."""
         due: list[Lease] = []
-        while self._checks and self._checks[0][0] <= now:
+        while self._checks and self._checks[0][0] <= now and len(due) < limit:
             when, message_id = heapq.heappop(self._checks)
             lease = self._by_id.get(message_id)
             if lease is not None and lease.check_at == when:
                 due.append(lease)
         return due
 
+    def check_again(self, leases: Iterable[Lease], when: float) -> None:
+        """Put back what was taken to be checked, and was not."""
+        for lease in leases:
+            self._check_later(lease, when)
+
     def checked(self, lease: Lease, now: float) -> bool:
         """Note that an expired lease's message still exists; tell whether it is due again by now."""
+        if lease.check_at == lease.expires:
+            self._tell("expired", lease)
         due = lease.available <= now
         self._check_later(lease, now + RECHECK_SECONDS if due else lease.available)
         return due
@@ -138,6 +159,10 @@ class Leases:
     def unavailable(self, now: float) -> int:
         """Count the messages that may not be delivered now."""
         return sum(1 for lease in self._by_id.values() if lease.available > now)
+
+    def _drop(self, lease: Lease) -> None:
+        del self._by_id[lease.message_id]
+        self._by_token.pop(lease.token, None)
 
     def _extend(self, lease: Lease, now: float) -> None:
         lease.token = secrets.token_urlsafe(24)

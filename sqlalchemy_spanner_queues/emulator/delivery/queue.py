@@ -8,7 +8,7 @@ clock wake it. Nothing polls.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
@@ -17,22 +17,30 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
 from ..errors import Refusal, not_found
+from ..log import log_lease
 from ..text import queries
 from ..text.definition import QueueDefinition
 from ..text.dialect import Dialect, Function
 from ..text.statements import at_moved_clock
 from ..upstream.api import SPANNER, Rows, UpstreamApi
+from . import expiry
 from .binding import Binder, column_types
 from .clock import Clock, parse_timestamp
+from .expiry import Expiry
 from .feed import PAGE_SIZE, Feed, Filter, Waiter
 from .identity import identity_of
 from .leases import Lease, Leases
 
-_READ_KEYS_AT_MOST = 500
+_ROWS_IN_A_ROW = 2000
 
 
 class Source(Protocol):
     """Where a queue reads its messages."""
+
+    @property
+    def path(self) -> str:
+        """The database."""
+        ...
 
     @property
     def api(self) -> UpstreamApi:
@@ -54,10 +62,11 @@ class Queue:
 
     def __init__(self, definition: QueueDefinition, source: Source, clock: Clock) -> None:
         self.definition = definition
-        self.leases = Leases()
+        self.leases = Leases(partial(log_lease, source.path, definition.name))
         self._shapes: dict[Function, pb.ResultSetMetadata] = {}
         self._source = source
         self._clock = clock
+        self._expiry = Expiry(self.leases, clock, self.existing, self._checked)
         self._feeds: dict[Filter, Feed] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -93,6 +102,7 @@ class Queue:
             feed.fail(self._gone())
         self._feeds.clear()
         self.leases.clear()
+        self._expiry.cancel()
         if self._task is not None:
             self._task.cancel()
 
@@ -146,7 +156,7 @@ class Queue:
 
     async def existing(self, leases: list[Lease]) -> set[bytes]:
         """Ask which of these messages are still there."""
-        if len(leases) <= _READ_KEYS_AT_MOST:
+        if len(leases) <= expiry.BATCH:
             rows = await self._read_keys(self.definition.identity_columns, [lease.key for lease in leases])
         else:
             session = await self._source.reading_session()
@@ -183,35 +193,25 @@ class Queue:
 
     async def _turn(self) -> None:
         self._wake.clear()
-        await self._guarded(self._check_leases)
+        if not self._paused:
+            self._expiry.start()
         for feed in list(self._feeds.values()):
-            await self._guarded(partial(self._serve, feed), feed)
+            await self._guarded(feed)
         await self._sleep()
 
-    async def _guarded(self, step: Callable[[], Awaitable[None]], feed: Feed | None = None) -> None:
+    async def _guarded(self, feed: Feed) -> None:
         try:
-            await step()
+            await self._serve(feed)
         except grpc.aio.AioRpcError as error:
             # Upstream said no: every receiver that waits for this answer is told.
-            if self._paused:
-                return
-            for failed in [feed] if feed else list(self._feeds.values()):
-                failed.fail(error)
+            if not self._paused:
+                feed.fail(error)
 
-    async def _check_leases(self) -> None:
-        now = self._clock.now()
-        expired = [] if self._paused else self.leases.to_check(now)
-        if not expired:
-            return
-        existing = await self.existing(expired)
-        due_again = False
-        for lease in expired:
-            if lease.message_id in existing:
-                due_again |= self.leases.checked(lease, now)
-            else:
-                self.leases.forget(lease.message_id)
+    def _checked(self, due_again: bool) -> None:
         if due_again:
             self.touch()
+        else:
+            self.wake()
 
     async def _serve(self, feed: Feed) -> None:
         now = self._clock.now()
@@ -234,7 +234,10 @@ class Queue:
         rows = (await self._query(feed.filter, limit, after)).rows
         now = self._clock.now()
         feed.next_due, feed.more_after = None, b""
-        for row in rows:
+        for count, row in enumerate(rows, 1):
+            if count % _ROWS_IN_A_ROW == 0:
+                # Others are not kept waiting by a large backlog.
+                await asyncio.sleep(0)
             if (due := parse_timestamp(row[-1].string_value)) > now:
                 feed.next_due = due
                 return
@@ -252,7 +255,8 @@ class Queue:
         where = at_moved_clock(filter.where, self._clock.offset, dialect)
         bind = Binder(request, dialect, column_types(await self.shape()))
         values = ListValue.FromString(after).values
-        request.sql = queries.candidates(self.definition, dialect, filter.alias, where, limit, values, bind)
+        source = queries.Candidates(self.definition, dialect, filter.alias, filter.renamed)
+        request.sql = source.select(where, limit, values, bind)
         return await self._source.api.stream(SPANNER + "ExecuteStreamingSql", request)
 
     async def _sleep(self) -> None:
@@ -260,7 +264,8 @@ class Queue:
         times += [
             feed.next_due for feed in self._feeds.values() if feed.waiters and feed.next_due is not None
         ]
-        if (check := self.leases.next_check()) is not None:
+        check = None if self._expiry.running else self.leases.next_check()
+        if check is not None:
             times.append(check)
         if self._paused or not times:
             await self._wake.wait()
