@@ -16,6 +16,7 @@ BENCHMARKS = (
     "requests",
     "first_row",
     "throughput",
+    "gateway",
     "sqlite_wake",
     "sqlite_throughput",
     "memory",

@@ -28,7 +28,11 @@ def run(smoke: bool) -> list[Figure]:
         Base.metadata.create_all(engine)
         for _ in range(rounds):
             for resume_tokens, waits in taken.items():
-                emulator.resume_tokens(resume_tokens)
+                emulator.reset()
+                if not resume_tokens:
+                    emulator.inject(
+                        "ExecuteStreamingSql", code=None, times=1000, match="RECEIVE_", resume_tokens=False
+                    )
                 waits += commit_to_hands(engine, messages)
         engine.dispose()
     figures: list[Figure] = []

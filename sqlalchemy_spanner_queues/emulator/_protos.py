@@ -5,10 +5,16 @@ The client's own wrappers are several times slower to parse; the stub beside thi
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from google.cloud import spanner_admin_database_v1, spanner_admin_instance_v1, spanner_v1
 from google.protobuf import descriptor_pool, message, message_factory
 
-_REGISTERED_BY = (spanner_v1, spanner_admin_database_v1, spanner_admin_instance_v1)
+_REGISTERED_BY = (
+    *(spanner_v1, spanner_admin_database_v1, spanner_admin_instance_v1),
+    # The only one of them without types.
+    import_module("google.rpc.error_details_pb2"),
+)
 
 
 def _message(name: str) -> type[message.Message]:
@@ -59,3 +65,4 @@ DeleteInstanceRequest = _message("google.spanner.admin.instance.v1.DeleteInstanc
 
 Operation = _message("google.longrunning.Operation")
 GetOperationRequest = _message("google.longrunning.GetOperationRequest")
+RetryInfo = _message("google.rpc.RetryInfo")

@@ -2,6 +2,7 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from google.protobuf.any_pb2 import Any
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -268,6 +269,10 @@ class UpdateDatabaseDdlRequest(Message):
 
 class GetOperationRequest(Message):
     name: str
+
+class RetryInfo(Message):
+    @property
+    def retry_delay(self) -> Duration: ...
 
 class Instance(Message):
     config: str

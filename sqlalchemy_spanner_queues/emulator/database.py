@@ -55,12 +55,17 @@ class Database:
         return self._schema
 
     @asynccontextmanager
-    async def changing_schema(self) -> AsyncGenerator[None]:
-        """Read the schema again afterwards: it changes; queues rest meanwhile."""
+    async def changing_schema(self, dropped: Iterable[str]) -> AsyncGenerator[None]:
+        """Read the schema again afterwards: it changes; queues rest meanwhile.
+
+        ``dropped`` names queues (lower case) that are over even when there is one of that name afterwards.
+        """
         for queue in self.queues.values():
             queue.pause()
         try:
             yield
+            for name in self.queues.keys() & set(dropped):
+                self.queues.pop(name).close()
         finally:
             self._schema_version += 1
             await self._load()

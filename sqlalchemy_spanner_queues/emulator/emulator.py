@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import grpc
 
@@ -18,6 +14,7 @@ from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from ._grpc import blocking_method
 from .clients import Databases, make_client, make_engine
+from .gateway import GatewayProcess
 from .upstream.api import CHANNEL_OPTIONS, CONTROL
 from .upstream.find import choose_emulator
 
@@ -27,11 +24,7 @@ if TYPE_CHECKING:
 
 Dialect: TypeAlias = Literal["googlesql", "postgresql"]
 
-_STOP_SECONDS: Final = 10.0
 _CONTROL_TIMEOUT_SECONDS: Final = 30.0
-# The gateway itself says why it does not start; only one that says nothing is ended from here.
-_MORE_START_SECONDS: Final = 10.0
-_VARIABLES: Final = "SPANNER_QUEUES_EMULATOR_"
 _NOT_RUNNING: Final = "the emulator is not running: use it in a with statement, or call start() first"
 
 
@@ -72,11 +65,10 @@ class Emulator:
         self._start_timeout = start_timeout
         self._rest_port = rest_port
         self._docker = docker
-        self._process: subprocess.Popen[bytes] | None = None
+        self._gateway: GatewayProcess | None = None
         self._channel: grpc.Channel | None = None
         self._client: Client | None = None
         self._databases: Databases | None = None
-        self._host = self._admin_url = ""
         self._lock = threading.Lock()
 
     @property
@@ -85,9 +77,7 @@ class Emulator:
 
         Raises EmulatorError when it is not started.
         """
-        if not self._host:
-            raise EmulatorError(_NOT_RUNNING)
-        return self._host
+        return self._running().host
 
     @property
     def admin_url(self) -> str:
@@ -102,9 +92,7 @@ class Emulator:
         """
         if self._rest_port is None:
             raise EmulatorError("the emulator serves no HTTP: make it with rest_port=0, or another port")
-        if not self._admin_url:
-            raise EmulatorError(_NOT_RUNNING)
-        return self._admin_url
+        return self._running().admin_url
 
     @property
     def upstream(self) -> str:
@@ -115,6 +103,14 @@ class Emulator:
         Raises EmulatorError when it is not started.
         """
         return str(self._control("Ping")["upstream"])
+
+    @property
+    def pid(self) -> int:
+        """The process id of the gateway.
+
+        Raises EmulatorError when it is not started.
+        """
+        return self._running().pid
 
     def __enter__(self) -> Emulator:
         self.start()
@@ -130,35 +126,20 @@ class Emulator:
 
         Raises EmulatorNotFound when there is no official emulator, EmulatorError when it does not start.
         """
-        if self._process is not None:
+        if self._gateway is not None:
             return
         choose_emulator(self._upstream, docker=self._docker)
-        with tempfile.TemporaryFile() as errors:
-            self._process = self._spawn(errors)
-            self._host, self._admin_url = self._ready()
-            if not self._host:
-                self.stop()
-                errors.seek(0)
-                raise EmulatorError(f"the gateway did not start:\n{errors.read().decode(errors='replace')}")
-        self._channel = grpc.insecure_channel(self._host, options=CHANNEL_OPTIONS)
+        self._gateway = GatewayProcess(self._flags(), self._start_timeout)
+        self._channel = grpc.insecure_channel(self._gateway.host, options=CHANNEL_OPTIONS)
 
     def stop(self) -> None:
         """Stop the gateway and the emulator, and wait until both are gone."""
         if self._channel is not None:
             self._channel.close()
-        process, self._process = self._process, None
-        self._host = self._admin_url = ""
+        gateway, self._gateway = self._gateway, None
         self._channel = self._client = self._databases = None
-        if process is None:
-            return
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if gateway is not None:
+            gateway.stop()
 
     def create_database(self, dialect: Dialect = "googlesql", statements: Sequence[str] = ()) -> str:
         """Create a fresh database and return its path, ``projects/P/instances/I/databases/D``.
@@ -224,8 +205,8 @@ class Emulator:
         The official Python client itself repeats a commit that ends in UNAVAILABLE; use UNKNOWN or
         DEADLINE_EXCEEDED for an outcome that stays unknown.
 
-        Any stream of rows (ExecuteStreamingSql, StreamingRead) can be disturbed: ``drop_after_rows`` breaks it
-        with the code after so many rows; ``resume_tokens=False`` withholds the tokens with which a client
+        Any stream of rows (ExecuteStreamingSql, StreamingRead) can be disturbed: ``drop_after_rows`` breaks
+        it with the code after so many rows; ``resume_tokens=False`` withholds the tokens with which a client
         goes on after a break; ``split_values`` cuts strings and lists, inside of arrays too, into chunks of
         so many characters, as Spanner does with large values. ::
 
@@ -279,50 +260,28 @@ class Emulator:
         self._control("Reset")
 
     def _control(self, control: str, /, **request: object) -> Any:
-        channel = self._channel
-        if channel is None:
-            raise EmulatorError(_NOT_RUNNING)
-        call = blocking_method(channel, CONTROL + control)
+        call = blocking_method(self._running_channel(), CONTROL + control)
         try:
             return json.loads(call(json.dumps(request).encode(), timeout=_CONTROL_TIMEOUT_SECONDS))
         except grpc.RpcError as error:
             raise EmulatorError(f"the emulator refused {control}: {error.details()}") from error
 
-    def _spawn(self, errors: IO[bytes]) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "sqlalchemy_spanner_queues", "emulator", "--exit-with-stdin"]
-        command += ["--port", str(self._port), "--start-timeout", str(self._start_timeout)]
+    def _running(self) -> GatewayProcess:
+        if self._gateway is None:
+            raise EmulatorError(_NOT_RUNNING)
+        return self._gateway
+
+    def _running_channel(self) -> grpc.Channel:
+        if self._channel is None:
+            raise EmulatorError(_NOT_RUNNING)
+        return self._channel
+
+    def _flags(self) -> list[str]:
+        flags = ["--port", str(self._port)]
         if self._upstream:
-            command += ["--upstream", self._upstream]
+            flags += ["--upstream", self._upstream]
         if self._docker:
-            command += ["--docker"]
+            flags += ["--docker"]
         if self._rest_port is not None:
-            command += ["--rest-port", str(self._rest_port)]
-        # What the command line takes from the environment is said by the arguments here.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_VARIABLES)}
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            start_new_session=True,
-            env=environment,
-        )
-
-    def _ready(self) -> tuple[str, str]:
-        process = self._process
-        if process is None or process.stdout is None:
-            return "", ""
-        # A gateway that hangs is killed, which ends the lines that are waited for.
-        killer = threading.Timer(self._start_timeout + _MORE_START_SECONDS, process.kill)
-        killer.start()
-        try:
-            host = _after("ready ", process.stdout.readline())
-            admin = _after("admin ", process.stdout.readline()) if host and self._rest_port is not None else ""
-        finally:
-            killer.cancel()
-        return host, admin
-
-
-def _after(word: str, line: bytes) -> str:
-    text = line.decode()
-    return text.removeprefix(word).strip() if text.startswith(word) else ""
+            flags += ["--rest-port", str(self._rest_port)]
+        return flags

@@ -137,6 +137,6 @@ def _wrong_disturbance(fault: Fault) -> Iterator[str]:
     if rows is not None and fault.code is None:
         yield "drop_after_rows needs the code that the stream breaks with"
     if rows is None and fault.code is not None:
-        yield f"a stream that fails with {fault.code} at once is not disturbed: pass None (in JSON null) as code"
+        yield f"a stream that fails with {fault.code} at once is not disturbed: pass code None, in JSON null"
     if fault.after_apply:
         yield "after_apply keeps all rows back: it does not go with drop_after_rows and the like"

@@ -9,7 +9,7 @@ import difflib
 import json
 from collections.abc import Iterator
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from typing import Final
 
 from google.protobuf import descriptor_pool
@@ -24,6 +24,7 @@ _OPERATIONS: Final = "google.longrunning.Operations"
 @cache
 def method_names() -> frozenset[str]:
     """Return the short names of all methods that the installed official client knows."""
+    import_module("google.longrunning.operations_pb2")
     operations = descriptor_pool.Default().FindServiceByName(_OPERATIONS)
     return frozenset(method.name for method in operations.methods).union(*map(_generated, _PACKAGES))
 

@@ -4,17 +4,27 @@ import pytest
 
 from sqlalchemy_spanner_queues.emulator import Emulator
 from tests.emulator.helpers import Session
+from tests.emulator.words import GOOGLESQL, Words
 
-SCHEMA = (
-    "CREATE TABLE Users (UserId INT64 NOT NULL, Name STRING(MAX)) PRIMARY KEY (UserId)",
-    """CREATE QUEUE Mails (UserId INT64 NOT NULL, MailId STRING(36) NOT NULL, Payload JSON NOT NULL)
-    PRIMARY KEY (UserId, MailId), INTERLEAVE IN PARENT Users ON DELETE CASCADE""",
-    "CREATE QUEUE q (Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)",
-)
+SCHEMA = GOOGLESQL.schema
 
 
 @pytest.fixture
-def database(emulator: Emulator) -> Session:
+def words(request: pytest.FixtureRequest) -> Words:
+    """The dialect of the database: GoogleSQL, unless a module runs in both."""
+    words: Words = getattr(request, "param", GOOGLESQL)
+    return words
+
+
+@pytest.fixture
+def empty(emulator: Emulator, words: Words) -> Session:
+    """A fresh database without tables, seen through the unmodified official client, at real time."""
+    emulator.reset()
+    return Session(emulator, emulator.create_database(words.name), words=words)
+
+
+@pytest.fixture
+def database(emulator: Emulator, words: Words) -> Session:
     """A fresh database with queues, seen through the unmodified official client, at real time."""
     emulator.reset()
-    return Session(emulator, emulator.create_database(statements=SCHEMA))
+    return Session(emulator, emulator.create_database(words.name, words.schema), words=words)

@@ -16,6 +16,7 @@ from google.protobuf.struct_pb2 import Struct
 from grpc import RpcError
 
 from sqlalchemy_spanner_queues.emulator import Emulator
+from tests.emulator.words import GOOGLESQL, Words
 
 TIMEOUT_SECONDS = 10.0
 STRINGS = spanner.param_types.Array(spanner.param_types.STRING)
@@ -87,18 +88,19 @@ class Received:
 class Session:
     """A database through the official client."""
 
-    def __init__(self, emulator: Emulator, path: str, client: Any = None) -> None:
+    def __init__(self, emulator: Emulator, path: str, client: Any = None, words: Words = GOOGLESQL) -> None:
         self.emulator = emulator
         self.path = path
+        self.words = words
         instance = (client or emulator.client).instance(path.split("/")[3])
         self.db = instance.database(path.rsplit("/", 1)[1])
 
     @contextmanager
     def receive(
-        self, sql: str = "SELECT * FROM RECEIVE_q()", params: dict[str, Any] | None = None, **more: Any
+        self, sql: str | None = None, params: dict[str, Any] | None = None, **more: Any
     ) -> Iterator[Received]:
-        """Open a RECEIVE stream on the transport, as a receiver does."""
-        request = self.request(sql, params, **more)
+        """Open a RECEIVE stream on the transport, as a receiver does; all of q unless told otherwise."""
+        request = self.request(sql or f"SELECT * FROM {self.words.receive()}", params, **more)
         received = Received(self.db.spanner_api.transport.execute_streaming_sql(request, timeout=60))
         try:
             yield received
@@ -111,30 +113,43 @@ class Session:
         bound.update(params or {})
         return ExecuteSqlRequest(session=session.name, sql=sql, params=bound, **more)
 
-    def write(self, *statements: str) -> list[int]:
+    def write(self, *statements: str, **more: Any) -> list[int]:
         """Run DML statements in one transaction and return the row counts."""
-        return self.db.run_in_transaction(lambda t: [t.execute_update(sql) for sql in statements])
+        return self.db.run_in_transaction(lambda t: [t.execute_update(sql, **more) for sql in statements])
 
     def query(self, sql: str, **more: Any) -> list[list[Any]]:
         with self.db.snapshot() as snapshot:
             return list(snapshot.execute_sql(sql, **more))
 
-    def send(self, *ids: int, delay: int | None = None) -> None:
+    def ddl(self, *statements: str) -> None:
+        self.db.update_ddl(list(statements)).result()
+
+    def shown(self) -> list[str]:
+        """Return the statements of the schema."""
+        self.db.reload()
+        return list(self.db.ddl_statements)
+
+    def send(self, *ids: int, delay: float | None = None) -> None:
         """Send messages to q in one transaction; ``delay`` in seconds, by the database's clock."""
         if delay is None:
             self.write(*(f"INSERT INTO q (Id, Payload) VALUES ({id}, 'p{id}')" for id in ids))
             return
-        due = f"TIMESTAMP_ADD(CURRENT_TIMESTAMP(), INTERVAL {delay} SECOND)"
-        self.write(*(f"INSERT INTO q (Id, Payload, DeliverTime) VALUES ({id}, 'p{id}', {due})" for id in ids))
+        columns = f"Id, Payload, {self.words.deliver_time}"
+        due = self.words.later(delay)
+        self.write(*(f"INSERT INTO q ({columns}) VALUES ({id}, 'p{id}', {due})" for id in ids))
 
     def acknowledge(self, id: int) -> None:
         self.write(f"DELETE FROM q WHERE Id = {id} ASSERT_ROWS_MODIFIED 1")
 
     def renew(self, *tokens: str) -> dict[str, Any]:
         """Renew leases of q; returns the new token by the old one."""
-        sql = "SELECT * FROM RENEWLEASE_q(lease_tokens => @tokens)"
-        rows = self.query(sql, params={"tokens": list(tokens)}, param_types={"tokens": STRINGS})
+        sql = f"SELECT * FROM {self.words.renew(self.words.parameter(1))}"
+        rows = self.query(sql, params={"p1": list(tokens)}, param_types={"p1": STRINGS})
         return {row[0]: row[1] for row in rows}
+
+    def ids(self) -> list[int]:
+        """Return the keys of the messages in q."""
+        return [row[0] for row in self.query("SELECT Id FROM q ORDER BY Id")]
 
 
 def _transaction_type() -> Any:

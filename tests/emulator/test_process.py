@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy_spanner_queues.cli import main
 from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator
 from sqlalchemy_spanner_queues.emulator.upstream import find
-from sqlalchemy_spanner_queues.emulator.upstream.find import answers, is_gateway
+from sqlalchemy_spanner_queues.emulator.upstream.probe import answers, is_gateway
 from sqlalchemy_spanner_queues.exc import EmulatorError, EmulatorNotFound
 from tests.emulator.helpers import TIMEOUT_SECONDS
 
@@ -24,7 +24,7 @@ OWNER = """
 import sys
 from sqlalchemy_spanner_queues.emulator import Emulator
 with Emulator() as emulator:
-    print(emulator.host, emulator._control("Ping")["upstream"], emulator._process.pid, flush=True)
+    print(emulator.host, emulator.upstream, emulator.pid, flush=True)
     sys.stdin.read()
 """
 
@@ -50,9 +50,11 @@ def wait_until_closed(address: str) -> None:
 class Owned:
     """A process that owns an emulator, and what it started."""
 
+    owner = OWNER
+
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", self.owner], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
         self.host, self.upstream, gateway = self.process.stdout.readline().split()
@@ -116,7 +118,7 @@ def test_gateway_and_watchdog_killed_together(owned: Owned) -> None:
 
 def test_leaving_the_with_statement_ends_everything() -> None:
     with Emulator() as emulator:
-        addresses = [emulator.host, emulator._control("Ping")["upstream"]]
+        addresses = [emulator.host, emulator.upstream]
         assert all(answers(address) for address in addresses)
     assert not any(answers(address) for address in addresses)
     with pytest.raises(EmulatorError, match="not running"):
@@ -152,7 +154,7 @@ def test_the_environment_is_as_before(emulator: Emulator, monkeypatch: pytest.Mo
 
 
 def test_a_running_emulator_is_found_first(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = emulator._control("Ping")["upstream"]
+    running = emulator.upstream
     monkeypatch.setenv("SPANNER_EMULATOR_HOST", running)
     found = find_emulator()
     assert found is not None

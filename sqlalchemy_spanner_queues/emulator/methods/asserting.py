@@ -24,6 +24,9 @@ async def hold(
     """
     if assertion is None or not assertion.count or enlisted.transaction is None:
         return
+    if request.seqno in enlisted.transaction.held:
+        # The client asks again, because it did not hear the answer; upstream gives the same one.
+        return
     counting = pb.ExecuteSqlRequest()
     counting.session = enlisted.session
     counting.transaction.CopyFrom(request.transaction)
@@ -34,6 +37,7 @@ async def hold(
     counted = await database.api.stream(SPANNER + "ExecuteStreamingSql", counting)
     enlisted.begun(counted.metadata)
     check(assertion, int(counted.rows[0][0].string_value))
+    enlisted.transaction.held.add(request.seqno)
 
 
 def check(assertion: Assertion, rows: int) -> None:

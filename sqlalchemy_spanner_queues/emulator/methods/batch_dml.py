@@ -85,6 +85,7 @@ def _as_query(
 ) -> pb.ExecuteSqlRequest:
     query = pb.ExecuteSqlRequest()
     query.transaction.CopyFrom(batch.transaction)
+    query.seqno = batch.seqno
     query.params.CopyFrom(statement.params)
     for name in statement.param_types:
         query.param_types[name].CopyFrom(statement.param_types[name])

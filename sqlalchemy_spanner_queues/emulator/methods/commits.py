@@ -59,7 +59,7 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     if isinstance(outcome, bytes):
         # A client that did not hear the answer asks again, and gets the same one.
         return outcome
-    sent = await _translate(database, request.mutations, state.clock.now())
+    sent = await _translate(state, database, request.mutations)
     if request.HasField("single_use_transaction"):
         transaction = await database.transactions.start(request.session)
     elif request.transaction_id.startswith(ID_PREFIX):
@@ -72,11 +72,12 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     return await _finish(database, transaction, call, request.SerializeToString(), committing=True)
 
 
-async def _translate(database: Database, mutations: pb.MutationList, now: float) -> set[str]:
-    if not len(mutations):
+async def _translate(state: State, database: Database, mutations: pb.MutationList) -> set[str]:
+    queues = names_queue_operation(mutations)
+    if not len(mutations) or (queues and await state.queues_are_native()):
         return set()
-    translated, sent = translate_mutations(mutations, await database.definitions(), now)
-    if names_queue_operation(mutations):
+    translated, sent = translate_mutations(mutations, await database.definitions(), state.clock.now())
+    if queues:
         del mutations[:]
         mutations.extend(translated)
     return sent
@@ -112,34 +113,6 @@ async def _last_request(
     return answer
 
 
-def lose(state: State, call: Call, raw: bytes, code: grpc.StatusCode) -> None:
-    """End the transaction of a request that was made to fail, where the failure means that it is over.
-
-    A commit that ends in UNAVAILABLE is repeated by the client, so that its transaction stays.
-    """
-    transaction = _transaction_of(state, call, raw)
-    if transaction is None:
-        return
-    transactions = state.database(transaction.session).transactions
-    if code is grpc.StatusCode.ABORTED:
-        transactions.end(transaction, "aborted", clean=False)
-    elif call.name == "Commit" and code is not grpc.StatusCode.UNAVAILABLE:
-        transactions.end(transaction, "ended", clean=False)
-
-
-def _transaction_of(state: State, call: Call, raw: bytes) -> WriteTransaction | None:
-    if call.name == "Commit":
-        ends = pb.CommitRequest.FromString(raw)
-        return state.database(ends.session).transactions.open(ends.transaction_id)
-    if call.name == "ExecuteBatchDml":
-        batch = pb.ExecuteBatchDmlRequest.FromString(raw)
-        return state.database(batch.session).transactions.open(batch.transaction.id)
-    if call.name in ("ExecuteSql", "ExecuteStreamingSql"):
-        statement = pb.ExecuteSqlRequest.FromString(raw)
-        return state.database(statement.session).transactions.open(statement.transaction.id)
-    return None
-
-
 async def batch_write(state: State, call: Call, raw: bytes) -> AsyncIterator[bytes]:
     """Serve BatchWrite, which the official emulator does not: each group is a transaction of its own."""
     request = pb.BatchWriteRequest.FromString(raw)
@@ -159,10 +132,3 @@ async def batch_write(state: State, call: Call, raw: bytes) -> AsyncIterator[byt
         else:
             response.commit_timestamp.CopyFrom(pb.CommitResponse.FromString(answer).commit_timestamp)
         yield response.SerializeToString()
-
-
-async def delete_session(state: State, call: Call, raw: bytes) -> bytes:
-    """Serve DeleteSession: what is open in the session is rolled back."""
-    request = pb.DeleteSessionRequest.FromString(raw)
-    state.database(request.name).transactions.end_session(request.name)
-    return await call.forward(raw)

@@ -1,4 +1,4 @@
-"""What a statement becomes before it goes upstream: checked against its queue, with another clock or schema."""
+"""What a statement becomes before it goes upstream: checked against its queue, by another clock or schema."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..text.inserts import sent_now
 from ..text.reading import SqlError
 from ..text.statements import Dml, find_dml, updates_on_conflict
 from ..writing.mutations import check_send
+from .projection import PLAN
 
 
 @dataclass(slots=True)
@@ -47,8 +48,8 @@ async def prepare(state: State, database: Database, sql: str) -> Prepared:
     Raises Refusal when its queue does not support it.
     """
     lowered = sql.lower()
-    if "information_schema" in lowered:
-        return Prepared(await database.with_queues(sql))
+    if "information_schema" in lowered and not state.native_queues:
+        sql = await database.with_queues(sql)
     if not any(word in lowered for word in ("insert", "update", "assert_rows_modified")):
         return Prepared(sql)
     dialect = await database.known_dialect()
@@ -79,7 +80,12 @@ async def _changed_queue(database: Database, dml: Dml | None) -> QueueDefinition
 
 
 def replace_sql(request: pb.ExecuteSqlRequest, prepared: Prepared) -> bool:
-    """Put the prepared text into a request; tell whether it is another one."""
+    """Put the prepared text into a request; tell whether it is another one.
+
+    A plan changes nothing, so that nothing is asserted about it.
+    """
+    if request.query_mode == PLAN:
+        prepared.assertion = None
     if request.sql == prepared.sql:
         return False
     request.sql = prepared.sql

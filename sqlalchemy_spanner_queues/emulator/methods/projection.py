@@ -22,6 +22,8 @@ from ..upstream.api import SPANNER, Rows
 PLAN: Final = 1
 # Spanner allows no more than 950 parameters in a statement; some are the client's.
 _PARAMETERS_AT_MOST: Final = 700
+# Each row is one SELECT of a UNION, and the PostgreSQL dialect nests no more than 60.
+_ROWS_AT_MOST: Final = 50
 
 Row = Sequence[Value]
 
@@ -73,7 +75,7 @@ class Projection:
         return found
 
     def _parts(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-        size = max(1, _PARAMETERS_AT_MOST // len(self._names))
+        size = min(_ROWS_AT_MOST, max(1, _PARAMETERS_AT_MOST // len(self._names)))
         before_last = rows[:-1]
         for start in range(0, len(before_last), size):
             yield before_last[start : start + size]

@@ -47,7 +47,7 @@ async def receive(
     yield writer.header(await projection.prepare())
     if request.query_mode == PLAN:
         return
-    feed = queue.join(Filter(query.alias, query.where, parameters_of(request)))
+    feed = queue.join(Filter(query.alias, query.renamed, query.where, parameters_of(request)))
     pause = FIRST_PAUSE_SECONDS
     try:
         while batch := await queue.take(feed, arguments.max_batch_size, until, call.peer):

@@ -21,6 +21,7 @@ from ..text.dialect import MARK, Dialect
 from ..text.dialects import dialect_of
 from ..text.reading import SqlError
 from ..upstream.api import OPERATIONS, UpstreamApi
+from ..upstream.native import mentions_queues
 from .calls import Call
 
 _POLL_SECONDS = 0.02
@@ -31,6 +32,8 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
     """Serve UpdateDatabaseDdl; it takes its turn among the transactions that write."""
     request = pb.UpdateDatabaseDdlRequest.FromString(raw)
     database = state.database(request.database)
+    if mentions_queues(request.statements) and await state.queues_are_native():
+        return await _apply(database, call, raw)
     plan = _plan(request.statements, await database.schema(), await database.known_dialect())
     if not plan.changed:
         try:
@@ -41,7 +44,7 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
     request.statements.extend(plan.statements)
     if not plan.statements:
         return _nothing_to_do(database)
-    async with database.changing_schema():
+    async with database.changing_schema(plan.dropped):
         return await _apply(database, call, request.SerializeToString())
 
 
@@ -85,6 +88,8 @@ async def create_database(state: State, call: Call, raw: bytes) -> bytes:
     state.forget(f"{request.parent}/databases/{_name(request.create_statement, dialect)}")
     if is_postgresql:
         # A PostgreSQL-dialect database is created empty.
+        return await call.forward(raw)
+    if mentions_queues(request.extra_statements) and await state.queues_are_native():
         return await call.forward(raw)
     plan = _plan(request.extra_statements, Schema(), dialect)
     if plan.changed:

@@ -11,6 +11,7 @@ from .. import _protos as pb
 from ..database import Database
 from ..errors import invalid
 from ..state import State
+from ..text.assertions import Assertion
 from ..text.functions import FunctionQuery
 from . import asserting
 from .calls import Call
@@ -34,9 +35,9 @@ async def execute_sql(state: State, call: Call, raw: bytes) -> bytes:
         if enlisted.transaction is None:
             return await call.forward(request.SerializeToString() if changed else raw)
         enlisted.transaction.sent |= prepared.sent
+        request.seqno *= SEQUENCE_STEP
         await asserting.hold(database, enlisted, request, prepared.assertion)
         request.session = enlisted.session
-        request.seqno *= SEQUENCE_STEP
         answer = await call.forward(request.SerializeToString())
         return _finish(enlisted, prepared, answer)
 
@@ -45,7 +46,7 @@ def _finish(enlisted: Enlisted, prepared: Prepared, answer: bytes) -> bytes:
     if not enlisted.learns_id and prepared.assertion is None:
         return answer
     result = pb.ResultSet.FromString(answer)
-    if prepared.assertion is not None:
+    if prepared.assertion is not None and result.stats.HasField("row_count_exact"):
         asserting.check(prepared.assertion, result.stats.row_count_exact)
     if enlisted.learns_id:
         enlisted.learn(result.metadata)
@@ -85,13 +86,21 @@ async def _stream(
     async with Enlisted(database, request.session, request.transaction) as enlisted:
         if enlisted.transaction is not None:
             enlisted.transaction.sent |= prepared.sent
+            request.seqno *= SEQUENCE_STEP
             await asserting.hold(database, enlisted, request, prepared.assertion)
             request.session = enlisted.session
-            request.seqno *= SEQUENCE_STEP
         if enlisted.transaction is not None or changed:
             raw = request.SerializeToString()
         async for chunk in call.forward_stream(raw):
+            if prepared.assertion is not None:
+                _check_chunk(prepared.assertion, chunk)
             yield learn_from_chunk(enlisted, chunk)
+
+
+def _check_chunk(assertion: Assertion, chunk: bytes) -> None:
+    part = pb.PartialResultSet.FromString(chunk)
+    if part.HasField("stats") and part.stats.HasField("row_count_exact"):
+        asserting.check(assertion, part.stats.row_count_exact)
 
 
 def learn_from_chunk(enlisted: Enlisted, chunk: bytes) -> bytes:

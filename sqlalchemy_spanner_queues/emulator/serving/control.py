@@ -11,11 +11,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
+from urllib.parse import unquote
 
 import grpc
 
 from ..errors import Refusal, invalid
 from ..faults import Fault
+from ..log import plain_values
 from ..state import State
 from .fields import Fields, read_object
 
@@ -81,9 +83,9 @@ async def _leases(state: State, fields: Fields) -> object:
         {
             "database": path,
             "queue": queue.definition.name,
-            "key": [_plain(value.WhichOneof("kind"), value) for value in lease.key.values],
+            "key": plain_values(lease.key),
             "token": lease.token,
-            "holder": lease.holder,
+            "holder": unquote(lease.holder),
             "deliveries": lease.deliveries,
             "expires_in": lease.expires - now,
         }
@@ -93,10 +95,6 @@ async def _leases(state: State, fields: Fields) -> object:
         for lease in queue.leases
         if lease.expires > now
     ]
-
-
-def _plain(kind: str | None, value: object) -> object:
-    return None if kind in (None, "null_value") else getattr(value, kind or "")
 
 
 async def _requests(state: State, fields: Fields) -> object:

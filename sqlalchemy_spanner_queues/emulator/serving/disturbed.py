@@ -12,11 +12,19 @@ from ..faults import Fault
 from .pieces import pieces
 
 
+class Broken(Refusal):
+    """A stream that ends where its fault wants it to."""
+
+
 async def disturbed(chunks: AsyncIterator[bytes], fault: Fault) -> AsyncIterator[bytes]:
     """Yield the chunks of a stream of PartialResultSet, disturbed.
 
-    Raises Refusal with the fault's code when its number of rows is reached.
+    Raises Broken with the fault's code when its number of rows is reached.
     """
+    if not fault.disturbs:
+        async for chunk in chunks:
+            yield chunk
+        return
     cutter = None if fault.drop_after_rows is None else RowCutter(fault.drop_after_rows)
     async for chunk in chunks:
         part = pb.PartialResultSet.FromString(chunk)
@@ -26,7 +34,7 @@ async def disturbed(chunks: AsyncIterator[bytes], fault: Fault) -> AsyncIterator
         for piece in split(part, fault.split_values):
             yield piece.SerializeToString()
         if over:
-            raise Refusal(fault.status(), f"injected fault after {fault.drop_after_rows} rows")
+            raise Broken(fault.status(), f"injected fault after {fault.drop_after_rows} rows")
 
 
 class RowCutter:

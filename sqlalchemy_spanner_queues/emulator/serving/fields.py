@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
 
 from ..errors import invalid
+
+_OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class Fields:
@@ -63,12 +67,9 @@ def read_object(raw: bytes) -> dict[str, object]:
     Raises Refusal (INVALID_ARGUMENT) for anything else.
     """
     try:
-        value: object = json.loads(raw or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise invalid(f'not JSON ({error}): send an object such as {{"seconds": 60}}') from error
-    if not isinstance(value, dict):
-        raise invalid(f'not a JSON object: send one such as {{"seconds": 60}}, got {value!r:.80}')
-    return {str(name): content for name, content in value.items()}
+        return _OBJECT.decode(raw or b"{}")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise invalid(f'not a JSON object ({error}): send one such as {{"seconds": 60}}') from error
 
 
 def _is_finite(value: float) -> bool:

@@ -1,33 +1,29 @@
-"""What the gateway says of its requests: a line for each through ``logging``, when somebody listens.
-
-Each record has ``method``, ``database``, ``milliseconds`` and ``code`` as fields of its own.
-"""
+"""Time the requests and note how they end, when somebody listens."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 import grpc.aio
 
 from ..errors import Refusal
-from ..log import LOGGER
-from ..methods.calls import Call
+from ..log import LOGGER, log_request
 
 _FIRST_FIELD: Final = 0x0A
 
 
-def request(call: Call, raw: bytes) -> AbstractContextManager[None]:
+def request(method: str, raw: bytes) -> AbstractContextManager[None]:
     """Log a request when it ends, with what it ended in."""
-    return _logged(call, raw) if LOGGER.isEnabledFor(logging.INFO) else nullcontext()
+    return _logged(method, raw) if LOGGER.isEnabledFor(logging.INFO) else nullcontext()
 
 
 @contextmanager
-def _logged(call: Call, raw: bytes) -> Iterator[None]:
+def _logged(method: str, raw: bytes) -> Generator[None]:
     started, code = time.perf_counter(), "UNKNOWN"
     try:
         yield
@@ -42,12 +38,7 @@ def _logged(call: Call, raw: bytes) -> Iterator[None]:
         code = "CANCELLED"
         raise
     finally:
-        _log(call.name, _database(raw), (time.perf_counter() - started) * 1000, code)
-
-
-def _log(method: str, database: str, milliseconds: float, code: str) -> None:
-    fields = {"method": method, "database": database, "milliseconds": milliseconds, "code": code}
-    LOGGER.info("%s %s %.1f ms %s", method, database or "-", milliseconds, code, extra=fields)
+        log_request(method, _database(raw), (time.perf_counter() - started) * 1000, code)
 
 
 def _database(raw: bytes) -> str:

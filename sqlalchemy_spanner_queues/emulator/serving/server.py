@@ -13,14 +13,16 @@ import grpc.aio
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
+from .. import _protos as pb
 from .._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
 from ..errors import Refusal
-from ..methods import batch_dml, commits, reads, schema, sql
+from ..methods import batch_dml, commits, reads, schema, sessions, sql
 from ..methods.calls import Call, trailing_of
 from ..state import State
 from ..upstream.api import CHANNEL_OPTIONS, CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
-from . import faulty, journal
+from . import journal
 from .control import serve_control
+from .faulty import begin
 
 Unary = Callable[[State, Call, bytes], Awaitable[bytes]]
 Streaming = Callable[[State, Call, bytes], AsyncIterator[bytes]]
@@ -33,7 +35,8 @@ UNARY: Final[dict[str, Unary]] = {
     SPANNER + "BeginTransaction": commits.begin_transaction,
     SPANNER + "Commit": commits.commit,
     SPANNER + "Rollback": commits.rollback,
-    SPANNER + "DeleteSession": commits.delete_session,
+    SPANNER + "CreateSession": sessions.create_session,
+    SPANNER + "DeleteSession": sessions.delete_session,
     DATABASE_ADMIN + "UpdateDatabaseDdl": schema.update_database_ddl,
     DATABASE_ADMIN + "CreateDatabase": schema.create_database,
     DATABASE_ADMIN + "GetDatabaseDdl": schema.get_database_ddl,
@@ -51,6 +54,9 @@ SERVER_OPTIONS: Final = (
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
     ("grpc.http2.max_ping_strikes", 0),
 )
+
+_RETRY_INFO: Final = "google.rpc.retryinfo-bin"
+_RETRY_NANOSECONDS: Final = 10_000_000
 
 
 async def pass_through(_: State, call: Call, raw: bytes) -> bytes:
@@ -86,11 +92,11 @@ class Gateway(GenericHandler):
         async def serve(raw: bytes, context: Context) -> bytes:
             call = self._call(method, context)
             try:
-                with journal.request(call, raw):
-                    fault = await faulty.begin(self._state, call, raw)
+                with journal.request(call.name, raw):
+                    faulty = await begin(self._state, call, raw)
                     answer = await handle(self._state, call, raw)
-                    if fault is not None:
-                        await faulty.end(fault, call)
+                    if faulty is not None:
+                        await faulty.end(answer)
             except (Refusal, grpc.aio.AioRpcError) as error:
                 return await _refuse(context, error)
             return answer
@@ -101,10 +107,10 @@ class Gateway(GenericHandler):
         async def serve(raw: bytes, context: Context) -> AsyncIterator[bytes]:
             call = self._call(method, context)
             try:
-                with journal.request(call, raw):
-                    fault = await faulty.begin(self._state, call, raw)
+                with journal.request(call.name, raw):
+                    faulty = await begin(self._state, call, raw)
                     chunks = handle(self._state, call, raw)
-                    async for chunk in faulty.stream(chunks, fault, call) if fault else chunks:
+                    async for chunk in faulty.stream(chunks) if faulty else chunks:
                         yield chunk
             except (Refusal, grpc.aio.AioRpcError) as error:
                 await _refuse(context, error)
@@ -119,8 +125,17 @@ class Gateway(GenericHandler):
 
 async def _refuse(context: Context, error: Refusal | grpc.aio.AioRpcError) -> NoReturn:
     if isinstance(error, Refusal):
-        await context.abort(error.code, error.details)
+        await context.abort(error.code, error.details, _retry_soon(error))
     await context.abort(error.code(), error.details() or "", trailing_of(error))
+
+
+def _retry_soon(refusal: Refusal) -> tuple[tuple[str, bytes], ...]:
+    """Tell the client of an aborted transaction when to run it again; left alone it waits for seconds."""
+    if refusal.code is not grpc.StatusCode.ABORTED:
+        return ()
+    soon = pb.RetryInfo()
+    soon.retry_delay.nanos = _RETRY_NANOSECONDS
+    return ((_RETRY_INFO, soon.SerializeToString()),)
 
 
 class GatewayServer:

@@ -38,6 +38,11 @@ class Grant:
     object: str
     role: str
 
+    def matches(self, other: Grant) -> bool:
+        """Tell whether another one says the same, in any letter case."""
+        same = (self.privilege, self.kind, self.role) == (other.privilege, other.kind, other.role)
+        return same and _plain(self.object) == _plain(other.object)
+
     def write(self, dialect: Dialect, verb: str = "GRANT") -> str:
         """Write the statement."""
         to = "TO" if verb == "GRANT" else "FROM"
@@ -114,7 +119,9 @@ class Access:
             if guarded:
                 return
             raise SqlError(f"Role not found: {name}", "not found")
-        if any(role in (grant.role, grant.object) for grant in self.grants):
+        if role not in self.roles:
+            raise SqlError(f"Cannot drop role {role}: it is a system role")
+        if any(grant.role == role or (not grant.kind and grant.object == role) for grant in self.grants):
             raise SqlError(f"Cannot drop role {role}: revoke its privileges first", "in use")
         self.roles.remove(role)
 
@@ -145,12 +152,11 @@ class Access:
         return role
 
     def _grant(self, grant: Grant) -> None:
-        if grant not in self.grants:
+        if not any(other.matches(grant) for other in self.grants):
             self.grants.append(grant)
 
     def _revoke(self, grant: Grant) -> None:
-        if grant in self.grants:
-            self.grants.remove(grant)
+        self.grants = [other for other in self.grants if not other.matches(grant)]
 
 
 def is_about_access(reader: Reader) -> bool:
@@ -168,18 +174,26 @@ def _parts(reader: Reader) -> tuple[str, list[str], list[str], list[Token]]:
     if reader.words("ON"):
         target = _until(reader, "TO", "FROM")
         kind, objects = _kind(target)
-        privileges = [reader.text_of(part).upper() for part in split(head)]
+        # PostgreSQL leaves the word TABLE out.
+        kind = kind or "TABLE"
+        privileges = [_privilege(reader.text_of(part)) for part in split(head)]
     else:
         # One role for another: GRANT ROLE a TO ROLE b.
         is_named = bool(head) and head[0].is_word("ROLE")
         privileges, objects = ["ROLE"] if is_named else [""], head[1:] if is_named else head
     reader.next()
     reader.words("ROLE")
-    roles = [part[0] for part in split(reader.tokens[reader.position :]) if part]
+    roles = split(reader.tokens[reader.position :])
     names = [reader.text_of(part) for part in split(objects) if part]
-    if not (privileges and names and roles):
+    if not (privileges and names and roles) or any(len(role) != 1 for role in roles):
         raise SqlError("Syntax error: expected privileges ON an object TO or FROM a role")
-    return kind, privileges, names, roles
+    return kind, privileges, names, [role[0] for role in roles]
+
+
+def _privilege(text: str) -> str:
+    """Write a privilege in upper case, but not the columns that it is for."""
+    word, bracket, columns = text.partition("(")
+    return word.upper() + bracket + columns
 
 
 def _until(reader: Reader, *words: str) -> list[Token]:
@@ -208,7 +222,8 @@ def _check_object(kind: str, name: str, dialect: Dialect, queues: Mapping[str, Q
     if kind not in ("TABLE FUNCTION", "FUNCTION"):
         return
     functions = {_function(dialect, function, queue) for function in FUNCTIONS for queue in queues.values()}
-    if any(part in plain for part in ("receive_", "renewlease_")) and plain not in functions:
+    is_ours = plain.rsplit(".", 1)[-1].startswith(("receive_", "renewlease_"))
+    if is_ours and plain not in functions:
         raise SqlError(f"Function not found: {name}", "not found")
 
 

@@ -94,7 +94,7 @@ def _without_casts(tokens: list[Token]) -> tuple[list[Token], bool]:
     """Take ``CAST(x AS type)`` and ``x::type`` apart: x, and whether the type is an array."""
     parts = split(tokens, "::")
     if len(parts) > 1:
-        return parts[0], parts[-1][-1].is_symbol("]")
+        return (parts[0], parts[-1][-1].is_symbol("]")) if all(parts) else ([], False)
     if len(tokens) > 4 and tokens[0].is_word("CAST") and tokens[1].is_symbol("("):
         inner = tokens[2:-1]
         at = next((index for index, token in enumerate(inner) if token.is_word("AS")), len(inner))
@@ -160,7 +160,7 @@ def _batch_size(value: Argument, function: str) -> int:
         return DEFAULT_BATCH_SIZE
     # An INT64 parameter travels as text.
     text = str(value)
-    if isinstance(value, bool | list) or not text.lstrip("-").isdigit() or int(text) < 1:
+    if isinstance(value, bool | list) or not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
         raise SqlError(f"Argument max_batch_size of {function} must be a positive INT64")
     return int(text)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from .access import Access, is_about_access
+from .access import VIEWS, Access, is_about_access
 from .definition import QueueDefinition
 from .dialect import MARK, Dialect
 from .queue_text import queue_name
@@ -39,6 +39,8 @@ class Plan:
     schema: Schema
     statements: list[str] = field(default_factory=lambda: list[str]())
     changed: bool = False
+    dropped: set[str] = field(default_factory=lambda: set[str]())
+    """The queues, by lower-case name, that are dropped, also when one of the same name is made anew."""
 
     def define(self, queue: QueueDefinition) -> None:
         """Note that a queue exists with this definition."""
@@ -106,6 +108,7 @@ def _drop(reader: Reader, plan: Plan) -> None:
             return
         raise SqlError(f"Queue not found: {name}", "not found")
     queue = plan.schema.queues.pop(name.lower())
+    plan.dropped.add(name.lower())
     plan.schema.access.forget(queue, plan.dialect)
     plan.statements.append(f"DROP TABLE {plan.dialect.quote_name(queue.name)}")
 
@@ -136,12 +139,32 @@ def _refuse_table_ddl(reader: Reader, plan: Plan) -> None:
         raise SqlError(f"{path[0]} is a queue: use ALTER QUEUE or DROP QUEUE")
 
 
-def carried_text(statement: str, dialect: Dialect) -> str | None:
-    """Return the text that a statement of the upstream schema carries for the gateway."""
+def _carried(statement: str, dialect: Dialect) -> QueueDefinition | Access | None:
+    """Read what a statement of the upstream schema carries for the gateway; None for a user's own."""
     if MARK not in statement:
         return None
-    texts = [token.content for token in dialect.tokenize(statement) if token.kind is Kind.STRING]
-    return next((text.removeprefix(MARK) for text in texts if text.startswith(MARK)), None)
+    try:
+        reader = Reader(statement, dialect.tokenize(statement))
+        created = _created(reader)
+        strings = [token.content for token in reader.tokens if token.kind is Kind.STRING]
+        texts = [text for text in strings if text.startswith(MARK)]
+        # A text of the user's own may come before the deliver time, which is the last of the columns.
+        text = texts[-1].removeprefix(MARK) if texts else ""
+        if created == VIEWS[dialect.name].lower():
+            return Access.restore(text)
+        queue = dialect.parse_create_queue(Reader(text, dialect.tokenize(text)))
+    except (TokenError, SqlError):
+        # A text of the user's own, which only begins like the gateway's.
+        return None
+    return queue if queue.name.lower() == created else None
+
+
+def _created(reader: Reader) -> str:
+    reader.expect_words("CREATE")
+    reader.words("OR", "REPLACE")
+    if not reader.words("VIEW"):
+        reader.expect_words("TABLE")
+    return reader.path()[-1].lower()
 
 
 def restore(statements: Iterable[str], dialect: Dialect) -> tuple[list[str], Schema]:
@@ -149,13 +172,12 @@ def restore(statements: Iterable[str], dialect: Dialect) -> tuple[list[str], Sch
     shown: list[str] = []
     schema = Schema()
     for statement in statements:
-        text = carried_text(statement, dialect)
-        if text is None:
+        carried = _carried(statement, dialect)
+        if isinstance(carried, QueueDefinition):
+            schema.queues[carried.name.lower()] = carried
+            shown.append(dialect.create_queue(carried))
+        elif carried is None:
             shown.append(statement)
-        elif text.startswith("CREATE QUEUE"):
-            queue = dialect.parse_create_queue(Reader(text, dialect.tokenize(text)))
-            schema.queues[queue.name.lower()] = queue
-            shown.append(dialect.create_queue(queue))
         else:
-            schema.access = Access.restore(text)
+            schema.access = carried
     return [*shown, *schema.access.statements(dialect)], schema

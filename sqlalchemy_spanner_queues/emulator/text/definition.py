@@ -34,10 +34,11 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: its name, and its definition as it was written."""
+    """A declared column: its name, its definition as it was written, and whether its value is computed."""
 
     name: str
     text: str
+    generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,11 @@ class QueueDefinition:
         sent again is another message.
         """
         return (*self.key_order, self.names.deliver_time)
+
+    @property
+    def generated(self) -> frozenset[str]:
+        """The key columns that nobody writes to."""
+        return frozenset(key.name for key in self.keys if key.generated)
 
     def enabled(self, option: str) -> bool:
         """Tell whether a boolean option is set to true."""

@@ -93,6 +93,19 @@ class Dialect(Protocol):
         """Write the time some hours before that of a clock that is some seconds ahead."""
         ...
 
+    def not_before(self, time: str, now: str) -> str:
+        """Write a time, or the current one when it is over; NULL stays NULL."""
+        ...
+
+    def around_query(
+        self, queue: QueueDefinition, columns: Sequence[str], width: int | None
+    ) -> tuple[str, str] | None:
+        """Write what stands around a query to name its columns; None when it cannot be done.
+
+        ``width`` is how many columns the query has, as far as its text tells.
+        """
+        ...
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         """Count the tokens of an expression for the current time that begins here; 0 when there is none."""
         ...

@@ -9,7 +9,7 @@ https://docs.cloud.google.com/spanner/docs/queues/queues-using
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,9 @@ CLAUSES: Final = (
     *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH"),
     *("WINDOW", "TABLESAMPLE", "FOR", "QUALIFY", "RETURNING"),
 )
+_NAMES_TOO: Final = ("HASH", "QUALIFY", "RETURNING")
+"""Words among them that can be names of columns: none refuses a query that nothing else refuses."""
+_DML_TARGETS: Final = ("INSERT", "UPDATE", "IGNORE", "INTO")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class Span:
 class FunctionQuery:
     """A query that reads from a queue's table function.
 
-    ``call`` is the function with its arguments and alias, ``condition`` what its own WHERE says (empty span
+    ``call`` is the function with its arguments and alias, ``renamed`` what the alias calls its columns, from
+    the first on: ``AS m(id, text)``. ``condition`` what its own WHERE says (empty span
     when it has none), ``select_list`` what a query returns that is nothing but
     ``SELECT ... FROM function(...) [WHERE ...]``; None when the function stands deeper in it.
     """
@@ -50,6 +54,7 @@ class FunctionQuery:
     sql: str
     arguments: list[list[Token]]
     alias: str
+    renamed: tuple[str, ...]
     call: Span
     alias_text: str
     condition: Span
@@ -83,12 +88,20 @@ def find_function(sql: str, queues: Mapping[str, QueueDefinition], dialect: Dial
         tokens = dialect.tokenize(sql)
     except TokenError:
         return None
+    calls: list[_Call] = []
     for index in range(len(tokens) - 1):
         found = dialect.function_at(tokens, index) if tokens[index + 1].is_symbol("(") else None
         queue = queues.get(found[1]) if found else None
-        if found and queue:
-            return _Call(Reader(sql, tokens), dialect, queue, found[0], found[2], index).query()
-    return None
+        if found and queue and not _is_target(tokens, found[2]):
+            calls.append(_Call(Reader(sql, tokens), dialect, queue, found[0], found[2], index))
+    if len(calls) > 1:
+        raise SqlError(f"{calls[0].name} cannot be combined with {calls[1].name} in a query")
+    return calls[0].query() if calls else None
+
+
+def _is_target(tokens: Sequence[Token], first: int) -> bool:
+    """Tell whether a name is that of a table which a statement writes to: INSERT INTO RECEIVE_q (...)."""
+    return first > 0 and tokens[first - 1].is_word(*_DML_TARGETS)
 
 
 class _Call:
@@ -109,7 +122,7 @@ class _Call:
         self._function: Function = function
         self._first = first
         self._at = at
-        self._name = dialect.function_name(function, queue.name)
+        self.name = dialect.function_name(function, queue.name)
 
     def query(self) -> FunctionQuery:
         reader = self._reader
@@ -118,7 +131,7 @@ class _Call:
         arguments = split(reader.group())
         end = reader.tokens[reader.position - 1].end
         default = reader.tokens[self._at].name
-        alias, alias_text = self._alias(default)
+        alias, renamed, alias_text = self._alias(default)
         call = Span(reader.tokens[self._first].start, max(end, reader.tokens[reader.position - 1].end))
         condition, last = self._condition()
         is_whole = select_list is not None and last == len(reader.tokens)
@@ -130,6 +143,7 @@ class _Call:
             reader.sql,
             arguments,
             alias,
+            renamed,
             call,
             alias_text,
             condition,
@@ -140,7 +154,7 @@ class _Call:
         """Return the select list when the statement begins with it."""
         tokens = self._reader.tokens
         if self._first == 0 or not tokens[self._first - 1].is_word("FROM"):
-            raise SqlError(f"{self._name} must be the only item of the FROM clause of a SELECT statement")
+            raise SqlError(f"{self.name} must be the only item of the FROM clause of a SELECT statement")
         self._reader.skip_hint()
         begin = self._reader.position
         if not self._reader.words("SELECT"):
@@ -151,7 +165,7 @@ class _Call:
             return None
         return select_list
 
-    def _alias(self, default: str) -> tuple[str, str]:
+    def _alias(self, default: str) -> tuple[str, tuple[str, ...], str]:
         reader = self._reader
         start = reader.position
         token = reader.peek()
@@ -159,12 +173,18 @@ class _Call:
             token is not None and token.is_name and not token.is_word("WHERE", *JOINS, *CLAUSES)
         )
         if not named:
-            return default, f"AS {self._dialect.quote_name(default)}"
-        alias = reader.next().name
+            return default, (), f"AS {self._dialect.quote_name(default)}"
+        alias, renamed = reader.next().name, list[str]()
         following = reader.peek()
         if following is not None and following.is_symbol("("):
-            reader.group()
-        return alias, reader.text_since(start)
+            renamed = [token.name for token in reader.group() if token.is_name]
+        if len(renamed) > len(self._columns()):
+            raise SqlError(f"{self.name} has {len(self._columns())} columns, but {len(renamed)} are named")
+        return alias, tuple(renamed), reader.text_since(start)
+
+    def _columns(self) -> tuple[str, ...]:
+        received = self._function == "RECEIVE"
+        return self._queue.received_columns if received else self._queue.names.renewal_columns
 
     def _condition(self) -> tuple[Span, int]:
         """Read the function's own WHERE: its text, and the token after it."""
@@ -174,12 +194,12 @@ class _Call:
             return Span(0, 0), reader.position
         if not reader.words("WHERE"):
             raise SqlError(
-                f"{self._name} cannot be joined or followed by {reader.here()}: only WHERE is supported"
+                f"{self.name} cannot be joined or followed by {reader.here()}: only WHERE is supported"
             )
         start = reader.position
         while (token := reader.peek()) is not None and not token.is_symbol(")"):
-            if token.is_word(*CLAUSES):
-                raise SqlError(f"{self._name} does not support {token.text.upper()}: only WHERE is supported")
+            if self._is_clause(token, CLAUSES):
+                raise SqlError(f"{self.name} does not support {token.text.upper()}: only WHERE is supported")
             if token.text in ("(", "[", "{"):
                 reader.group()
             else:
@@ -194,15 +214,20 @@ class _Call:
         after = _enclosing(depths[last:], depths[self._first][0])
         for refused, tokens in ((JOINS + _SET_OPERATIONS, before), (JOINS + CLAUSES, after)):
             for token in tokens:
-                if token.is_word(*refused) and not self._is_call(token):
+                if self._is_clause(token, refused):
                     raise SqlError(
-                        f"{self._name} does not support {token.text.upper()}: only WHERE is supported"
+                        f"{self.name} does not support {token.text.upper()}: only WHERE is supported"
                     )
 
-    def _is_call(self, token: Token) -> bool:
-        # LEFT(x, 1), RIGHT(x, 1) and * EXCEPT (column) are no clauses.
-        rest = self._reader.sql[token.end :].lstrip()
-        return token.is_word("LEFT", "RIGHT", "EXCEPT") and rest.startswith("(")
+    def _is_clause(self, token: Token, words: tuple[str, ...]) -> bool:
+        if not token.is_word(*words) or token.is_word(*_NAMES_TOO):
+            return False
+        sql = self._reader.sql
+        before, after = sql[: token.start].rstrip()[-1:], sql[token.end :].lstrip()[:1]
+        if token.is_word("OFFSET") and not (after.isdigit() or after in ("@", "$")):
+            return False
+        # LEFT(x, 1), RIGHT(x, 1) and * EXCEPT (column) are no clauses, nor is a column: m.order
+        return before != "." and not (token.is_word("LEFT", "RIGHT", "EXCEPT") and after == "(")
 
 
 def _enclosing(tokens: Iterable[tuple[int, Token]], depth: int) -> list[Token]:
@@ -225,7 +250,7 @@ class OutputColumn:
 
 def plain_columns(query: FunctionQuery, available: tuple[str, ...]) -> list[OutputColumn] | None:
     """Read a select list that only names columns; None when the query computes anything."""
-    if query.select_list is None or query.alias_text.endswith(")"):
+    if query.select_list is None or query.renamed:
         return None
     names = {name.lower(): name for name in available}
     columns: list[OutputColumn] = []

@@ -46,12 +46,16 @@ _ARGUMENTS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A view of INFORMATION_SCHEMA (lower case) that a query names, and where."""
+    """A view of INFORMATION_SCHEMA (lower case) that a query names, and where.
+
+    It may have an alias, or only qualify the name of a column.
+    """
 
     view: str
     start: int
     end: int
     aliased: bool
+    qualifies: bool
 
 
 def references(sql: str, dialect: Dialect) -> list[Reference]:
@@ -65,8 +69,12 @@ def references(sql: str, dialect: Dialect) -> list[Reference]:
         schema, dot, view = tokens[index : index + 3]
         is_view = schema.name.lower() == "information_schema" and dot.is_symbol(".")
         following = tokens[index + 3] if index + 3 < len(tokens) else None
-        if is_view and view.name.lower() in VIEWS_WITH_QUEUES and not _is_path(following):
-            found.append(Reference(view.name.lower(), schema.start, view.end, _is_alias(following)))
+        if is_view and view.name.lower() in VIEWS_WITH_QUEUES:
+            found.append(
+                Reference(
+                    view.name.lower(), schema.start, view.end, _is_alias(following), _is_path(following)
+                )
+            )
     return found
 
 
@@ -88,6 +96,9 @@ def with_queues(
     """Put queries that show queues in the place of references; ``columns`` are those of upstream views."""
     edits = Edits(sql)
     for reference in found:
+        if reference.qualifies:
+            edits.replace(reference.start, reference.end, dialect.quote_name(reference.view))
+            continue
         text = _WRITERS[reference.view](_View(reference.view, schema, dialect, columns))
         alias = "" if reference.aliased else f" AS {dialect.quote_name(reference.view)}"
         edits.replace(reference.start, reference.end, f"({text}){alias}")

@@ -50,7 +50,7 @@ def _policy(statement: str, dialect: Dialect) -> Policy | None:
         table = reader.text_since(start)
         reader.group()
         return _clause(reader, table)
-    except (TokenError, SqlError):
+    except (TokenError, SqlError, ValueError, StopIteration):
         # Upstream printed it in a way that is not known here: such a table keeps its rows.
         return None
 

@@ -7,6 +7,7 @@ placeholder to write.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from google.protobuf.struct_pb2 import Value
 
@@ -17,32 +18,44 @@ Bind = Callable[[Value, str], str]
 """Binds a value of the type that a column has, by the column's name; returns the placeholder."""
 
 
-def candidates(
-    queue: QueueDefinition,
-    dialect: Dialect,
-    alias: str,
-    where: str,
-    limit: int,
-    after: Sequence[Value],
-    bind: Bind,
-) -> str:
-    """Select key and deliver time of the messages that satisfy a filter, the earliest first.
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The messages of a queue as a filter names them: by an alias, columns perhaps ``renamed``."""
 
-    ``after`` is the key and deliver time of the last message of the page before.
-    """
-    name, quote = dialect.quote_name(alias), dialect.quote_name
-    columns = [f"{name}.{quote(column)}" for column in queue.identity_columns]
-    order = [columns[-1], *columns[:-1]]
-    conditions = [f"({where}\n)"] if where else []
-    if after:
-        values = [after[-1], *after[:-1]]
-        names = [queue.identity_columns[-1], *queue.identity_columns[:-1]]
-        conditions.append(_later(order, values, names, dialect, bind))
-    clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return (
-        f"SELECT {', '.join(columns)} FROM {quote(queue.name)} AS {name}{clause}"
-        f" ORDER BY {', '.join(order)} LIMIT {limit}"
-    )
+    queue: QueueDefinition
+    dialect: Dialect
+    alias: str
+    renamed: tuple[str, ...] = ()
+
+    def select(self, where: str, limit: int, after: Sequence[Value], bind: Bind) -> str:
+        """Select key and deliver time of the messages that satisfy a filter, the earliest first.
+
+        ``after`` is the key and deliver time of the last message of the page before.
+        """
+        names = self.queue.identity_columns
+        columns = [self._column(name) for name in names]
+        order = [columns[-1], *columns[:-1]]
+        conditions = [f"({where}\n)"] if where else []
+        if after:
+            values = [after[-1], *after[:-1]]
+            conditions.append(_later(order, values, [names[-1], *names[:-1]], self.dialect, bind))
+        clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        return (
+            f"SELECT {', '.join(columns)} FROM {self._source()}{clause}"
+            f" ORDER BY {', '.join(order)} LIMIT {limit}"
+        )
+
+    def _column(self, name: str) -> str:
+        place = [column.lower() for column in self.queue.columns].index(name.lower())
+        called = self.renamed[place] if place < len(self.renamed) else name
+        return f"{self.dialect.quote_name(self.alias)}.{self.dialect.quote_name(called)}"
+
+    def _source(self) -> str:
+        quote = self.dialect.quote_name
+        # The leases' own columns, which come last, are no columns of the table.
+        renamed = ", ".join(quote(name) for name in self.renamed[: len(self.queue.columns)])
+        names = f" ({renamed})" if renamed else ""
+        return f"{quote(self.queue.name)} AS {quote(self.alias)}{names}"
 
 
 def _later(

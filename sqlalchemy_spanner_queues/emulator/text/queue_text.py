@@ -132,6 +132,12 @@ def find_payload(queue: str, columns: list[Column], keys: tuple[str, ...], names
     return payload[0]
 
 
+def as_declared(names: tuple[str, ...], columns: list[Column]) -> tuple[str, ...]:
+    """Write names in the letter case in which the columns are declared."""
+    declared = {column.name.lower(): column.name for column in columns}
+    return tuple(declared.get(name.lower(), name) for name in names)
+
+
 def check_payload(queue: str, payload: Column, tokens: list[Token], known: bool, types: str) -> None:
     """Refuse a payload that is nullable or of another type."""
     words = [token.text.upper() for token in tokens]

@@ -127,11 +127,15 @@ class Reader:
         return self.tokens[start : self.position - 1]
 
     def text_of(self, tokens: Sequence[Token]) -> str:
-        """Return the source text that the tokens cover."""
-        return self.sql[tokens[0].start : tokens[-1].end] if tokens else ""
+        """Return what the tokens say, one space in the place of any gap or comment between them."""
+        parts: list[str] = []
+        for index, token in enumerate(tokens):
+            gap = index > 0 and tokens[index - 1].end < token.start
+            parts.append(f" {token.text}" if gap else token.text)
+        return "".join(parts)
 
     def text_since(self, position: int) -> str:
-        """Return the source text from a position to here."""
+        """Return what the tokens from a position to here say."""
         return self.text_of(self.tokens[position : self.position])
 
 

@@ -53,7 +53,10 @@ def _dml(verb: str, reader: Reader) -> Dml:
 
 def updates_on_conflict(sql: str, dialect: Dialect) -> bool:
     """Tell whether an INSERT changes rows that exist already: ``ON CONFLICT ... DO UPDATE``."""
-    words = [token.text.upper() for token in outer(dialect.tokenize(sql))]
+    try:
+        words = [token.text.upper() for token in outer(dialect.tokenize(sql))]
+    except TokenError:
+        return False
     return any(words[index : index + 2] == ["DO", "UPDATE"] for index in range(len(words)))
 
 

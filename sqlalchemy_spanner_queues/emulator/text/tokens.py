@@ -64,6 +64,11 @@ class Token:
         return self.kind is Kind.SYMBOL and self.text == symbol
 
 
+def is_character(code: int) -> bool:
+    """Tell whether an escape with this code stands for a character, which surrogates are not."""
+    return code < 0xD800 or 0xDFFF < code <= 0x10FFFF
+
+
 _KINDS: Final = {
     "string": Kind.STRING,
     "quoted": Kind.QUOTED,

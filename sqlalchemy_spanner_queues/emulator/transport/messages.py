@@ -67,7 +67,9 @@ class MessageReader:
             return message
         if self.encoding not in _ENCODINGS:
             encoding = self.encoding.decode("latin-1")
-            raise RpcError(grpc.StatusCode.UNIMPLEMENTED, f"messages compressed with {encoding!r} are not read")
+            raise RpcError(
+                grpc.StatusCode.UNIMPLEMENTED, f"messages compressed with {encoding!r} are not read"
+            )
         try:
             return zlib.decompress(message, _GZIP_OR_ZLIB)
         except zlib.error as error:

@@ -11,7 +11,7 @@ https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 Pair: TypeAlias = tuple[str, str | bytes]
@@ -44,7 +44,7 @@ class Metadata:
 
     __slots__ = ("_fields", "wire")
 
-    def __init__(self, fields: Iterable[Field] = ()) -> None:
+    def __init__(self, fields: Sequence[Field] = ()) -> None:
         self._fields = fields
         self.wire = b"".join([field.wire for field in fields])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
@@ -55,7 +55,7 @@ def status_block(error: RpcError) -> bytes:
     return block + error.trailing.wire
 
 
-def status_of(fields: Iterable[Field]) -> RpcError | None:
+def status_of(fields: Sequence[Field]) -> RpcError | None:
     """Return the error that trailing fields tell of; None is OK."""
     found = {field.name: field.value for field in fields if not field.wire}
     number = found.get(b"grpc-status")

@@ -6,7 +6,9 @@ It is told by a database that is made for the question with a queue in it, and d
 from __future__ import annotations
 
 import asyncio
+import re
 import uuid
+from collections.abc import Iterable
 from typing import Final
 
 import grpc
@@ -21,6 +23,12 @@ _PROJECT: Final = "projects/spanner-queues"
 _QUEUE: Final = "CREATE QUEUE Probe (Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)"
 _POLL_SECONDS: Final = 0.02
 _INVALID_ARGUMENT: Final = 3
+_SIGNS: Final = re.compile(r"queue|role|grant|revoke", re.IGNORECASE)
+
+
+def mentions_queues(statements: Iterable[str]) -> bool:
+    """Tell whether DDL may be about queues, or about the roles that come with them."""
+    return any(_SIGNS.search(statement) for statement in statements)
 
 
 async def understands_queues(api: UpstreamApi) -> bool:

@@ -12,7 +12,9 @@ import grpc
 from .._grpc import blocking_method
 from .api import CONTROL
 
-_PING_SECONDS: Final = 2.0
+PING_SECONDS: Final = 2.0
+"""How long an answer may take that ought to come at once."""
+
 _POLL_SECONDS: Final = 0.02
 # A cheap question that every Spanner answers, if only with an error.
 _QUESTION: Final = "/google.spanner.admin.instance.v1.InstanceAdmin/ListInstances"
@@ -33,10 +35,10 @@ def answers(address: str, timeout: float = 1.0) -> bool:
 
 def is_gateway(address: str) -> bool:
     """Tell whether a gateway of this package listens there: one is enough."""
-    return _ask(address, CONTROL + "Ping", b"{}", _PING_SECONDS) == ""
+    return _ask(address, CONTROL + "Ping", b"{}", PING_SECONDS) == ""
 
 
-def speaks_spanner(address: str, timeout: float = _PING_SECONDS) -> bool:
+def speaks_spanner(address: str, timeout: float = PING_SECONDS) -> bool:
     """Tell whether whoever listens at an address speaks Spanner's gRPC."""
     said = _ask(address, _QUESTION, b"", timeout)
     return said == "" or said not in [code.name for code in (*_SILENT, grpc.StatusCode.UNIMPLEMENTED)]
@@ -47,7 +49,7 @@ def speaks_within(address: str, seconds: float, alive: Callable[[], bool]) -> bo
     end = time.monotonic() + seconds
     while alive() and (left := end - time.monotonic()) > 0:
         # A connection is not enough: Docker accepts them before the emulator does.
-        if answers(address, left) and speaks_spanner(address, min(left, _PING_SECONDS)):
+        if answers(address, left) and speaks_spanner(address, min(left, PING_SECONDS)):
             return alive()
         time.sleep(_POLL_SECONDS)
     return False

@@ -21,7 +21,7 @@ from sqlalchemy_spanner_queues.exc import EmulatorError
 from ..log import LOGGER
 from . import watchdog
 from .find import IMAGE, Upstream
-from .probe import answers, speaks_spanner, speaks_within
+from .probe import PING_SECONDS, answers, speaks_spanner, speaks_within
 
 _ATTEMPTS: Final = 3
 
@@ -100,7 +100,7 @@ def _did_not_start(upstream: Upstream, said: str) -> str:
 
 
 def _running(address: str, start_timeout: float) -> str:
-    if speaks_spanner(address):
+    if speaks_spanner(address, min(start_timeout, PING_SECONDS)):
         return address
     LOGGER.warning("waiting for the official emulator at %s, at most %g s", address, start_timeout)
     if speaks_within(address, start_timeout, lambda: True):

@@ -35,7 +35,8 @@ def main(arguments: list[str]) -> int:
     command = arguments[separator + 1 :]
     # Who has something to clean up may hear that it is over.
     last = partial(_die_with_parent, signal.SIGTERM if cleanup else signal.SIGKILL)
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=last)
+    # Nobody reads standard output after the first line.
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), preexec_fn=last)
 
     def terminate(_number: int, _frame: FrameType | None) -> None:
         child.terminate()
@@ -51,8 +52,7 @@ def main(arguments: list[str]) -> int:
 def clean_up(command: Sequence[str]) -> None:
     """Run the command that removes what is left, if there is one; it fails when nothing is."""
     if command:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        subprocess.run(command, check=False, timeout=CLEANUP_SECONDS, stdin=subprocess.DEVNULL, **quiet)
+        subprocess.run(command, check=False, capture_output=True, timeout=CLEANUP_SECONDS)
 
 
 def _die_with_parent(number: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from google.protobuf.struct_pb2 import ListValue, Value
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from .. import _protos as pb
 from ..delivery.clock import format_timestamp, parse_timestamp
@@ -87,12 +88,12 @@ def _send_now(write: pb.Mutation.Write, queue: QueueDefinition, now: float) -> N
 
 
 def _not_before(due: Value, now: float) -> Value:
-    text = due.string_value
-    # Anything else than a timestamp is upstream's to refuse.
-    is_timestamp = text[:4].isdigit() and text.endswith("Z")
-    if is_timestamp and parse_timestamp(text) < now:
-        return Value(string_value=format_timestamp(now))
-    return due
+    try:
+        is_over = due.string_value.endswith("Z") and parse_timestamp(due.string_value) < now
+    except ValueError:
+        # Anything else than a timestamp is upstream's to refuse.
+        return due
+    return Value(string_value=format_timestamp(now)) if is_over else due
 
 
 def check_send(queue: QueueDefinition) -> None:
@@ -106,13 +107,22 @@ def _insert(send: pb.Mutation.Send, queue: QueueDefinition, now: float) -> pb.Mu
     _check_key(send.key, queue)
     mutation = pb.Mutation()
     mutation.insert.table = queue.name
-    mutation.insert.columns.extend([*queue.key_order, queue.payload.name])
-    row = ListValue(values=[*send.key.values, send.payload])
+    key = dict(zip(queue.key_order, send.key.values, strict=True))
+    written = [name for name in queue.key_order if name not in queue.generated]
+    mutation.insert.columns.extend([*written, queue.payload.name])
+    row = ListValue(values=[*(key[name] for name in written), send.payload])
     if send.HasField("deliver_time"):
         mutation.insert.columns.append(queue.names.deliver_time)
-        row.values.append(_not_before(Value(string_value=send.deliver_time.ToJsonString()), now))
+        row.values.append(_not_before(_as_value(send.deliver_time), now))
     mutation.insert.values.append(row)
     return mutation
+
+
+def _as_value(due: Timestamp) -> Value:
+    try:
+        return Value(string_value=due.ToJsonString())
+    except ValueError as error:
+        raise invalid(f"Invalid deliver_time: {error}") from error
 
 
 def _acknowledge(ack: pb.Mutation.Ack, queue: QueueDefinition) -> list[pb.Mutation]:

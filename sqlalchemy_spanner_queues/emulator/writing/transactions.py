@@ -38,7 +38,11 @@ Outcome = Literal["aborted", "ended"] | bytes
 
 @dataclass(slots=True, eq=False)
 class WriteTransaction:
-    """A transaction that writes; ``sent`` names the queues that it may have sent to."""
+    """A transaction that writes.
+
+    ``sent`` names the queues that it may have sent to; ``held`` are the sequence numbers of statements whose
+    assertion was found to hold.
+    """
 
     client_session: str
     partitioned: bool = False
@@ -49,6 +53,7 @@ class WriteTransaction:
     last_active: float = 0.0
     since: float = 0.0
     sent: set[str] = field(default_factory=lambda: set[str]())
+    held: set[int] = field(default_factory=lambda: set[int]())
     ending: asyncio.Task[bytes] | None = None
 
 

@@ -54,7 +54,7 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
         tuple(column for column, _ in columns if column is not payload),
         payload,
         key_parts,
-        key_order,
+        queue_text.as_declared(key_order, [column for column, _ in columns]),
         clauses.interleave,
         clauses.on_delete,
         clauses.row_deletion,
@@ -63,9 +63,11 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
 
 
 def _column(reader: Reader, queue: str, tokens: list[Token]) -> tuple[Column, list[Token]]:
-    if tokens[0].is_word("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "SYNONYM") and len(tokens) > 1:
+    if _is_constraint(tokens):
         raise SqlError(f"Queue {queue} cannot have a {tokens[0].text.upper()} clause among its columns")
-    column, outside = Column(tokens[0].name, reader.text_of(tokens)), outer(tokens)
+    outside = outer(tokens)
+    generated = any(token.is_word("AS") for token in outside[1:])
+    column = Column(tokens[0].name, reader.text_of(tokens), generated)
     queue_text.check_column(queue, column.name, outside, NAMES)
     queue_text.check_stored(queue, column.name, outside)
     for token in outside[1:]:
@@ -74,6 +76,16 @@ def _column(reader: Reader, queue: str, tokens: list[Token]) -> tuple[Column, li
         if token.is_word("GENERATED"):
             raise SqlError(f"Column {queue}.{column.name} cannot have GENERATED: not supported in queues")
     return column, tokens
+
+
+def _is_constraint(tokens: list[Token]) -> bool:
+    # None of these words is reserved: any of them can be the name of a column.
+    second = tokens[1] if len(tokens) > 1 else tokens[0]
+    if tokens[0].is_word("CONSTRAINT"):
+        return len(tokens) > 2 and tokens[2].is_word("CHECK", "FOREIGN")
+    if tokens[0].is_word("CHECK", "SYNONYM"):
+        return second.is_symbol("(")
+    return tokens[0].is_word("FOREIGN", "PRIMARY") and second.is_word("KEY")
 
 
 def _is_payload(tokens: list[Token]) -> bool:
@@ -180,10 +192,14 @@ def _set_on_delete(reader: Reader, queue: QueueDefinition) -> Change:
 
 def _set_interleave(reader: Reader, queue: QueueDefinition) -> Change:
     interleave, on_delete = queue_text.read_interleave(reader)
+    changed = replace(queue, interleave=interleave, on_delete=on_delete)
+    if not (interleave.startswith("IN PARENT") and queue.interleave.startswith("IN PARENT")):
+        return changed, []
+    if interleave.lower() == queue.interleave.lower():
+        # The official emulator knows no SET INTERLEAVE.
+        return changed, [f"SET ON DELETE {on_delete or 'NO ACTION'}"]
     action = f" ON DELETE {on_delete}" if on_delete else ""
-    is_upstream = interleave.startswith("IN PARENT") and queue.interleave.startswith("IN PARENT")
-    actions = [f"SET INTERLEAVE {interleave}{action}"] if is_upstream else []
-    return replace(queue, interleave=interleave, on_delete=on_delete), actions
+    return changed, [f"SET INTERLEAVE {interleave}{action}"]
 
 
 def _add_row_deletion(reader: Reader, queue: QueueDefinition) -> Change:

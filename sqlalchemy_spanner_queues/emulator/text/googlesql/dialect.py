@@ -7,6 +7,7 @@ from typing import Final
 
 from ..definition import Names, QueueDefinition
 from ..dialect import FUNCTIONS, Change, Dialect, DialectName, Function
+from ..placeholders import first_free
 from ..reading import Reader
 from ..tokens import Token
 from . import create_queue, lexer
@@ -17,9 +18,9 @@ _PARAMETER: Final = "spanner_queues_"
 class GoogleSql:
     """GoogleSQL."""
 
-    name: Final[DialectName] = "googlesql"
-    names: Final[Names] = create_queue.NAMES
-    nulls_first: Final = True
+    name: DialectName = "googlesql"
+    names: Names = create_queue.NAMES
+    nulls_first: bool = True
 
     def tokenize(self, sql: str, limit: int | None = None) -> list[Token]:
         return lexer.LEXER.tokenize(sql, limit)
@@ -66,6 +67,16 @@ class GoogleSql:
     def hours_ago(self, hours: int, offset: float) -> str:
         return f"TIMESTAMP_SUB({self.now(offset)}, INTERVAL {hours} HOUR)"
 
+    def not_before(self, time: str, now: str) -> str:
+        return f"GREATEST({time}, {now})"
+
+    def around_query(
+        self, queue: QueueDefinition, columns: Sequence[str], width: int | None
+    ) -> tuple[str, str] | None:
+        names = ", ".join(self.quote_name(column) for column in columns)
+        typed = f"SELECT {names} FROM {self.quote_name(queue.name)} WHERE FALSE"
+        return f"({typed} UNION ALL (", ")) AS given"
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         if not tokens[index].is_word("CURRENT_TIMESTAMP"):
             return 0
@@ -75,7 +86,7 @@ class GoogleSql:
         return f"@{_PARAMETER}{number}", f"{_PARAMETER}{number}"
 
     def free_placeholder(self, used: Iterable[str]) -> int:
-        return 1
+        return first_free(_PARAMETER, used)
 
     def null(self, column: str) -> str:
         return f"CAST(NULL AS {_LEASE_TYPES.get(column, 'STRING')})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..tokens import Kind, Lexer
+from ..tokens import Kind, Lexer, is_character
 
 _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE: Final = re.compile(
@@ -19,8 +19,8 @@ _TOKEN: Final = re.compile(
     r"""
       (?P<skip>\s+|\#[^\n]*|--[^\n]*|/\*.*?\*/)
     | (?P<string>(?:[rR][bB]?|[bB][rR]?)?(?:
-          '''(?:\\.|(?!''').)*''' | \"\"\"(?:\\.|(?!\"\"\").)*\"\"\"
-        | '(?:\\.|[^'\\\n])*'     | "(?:\\.|[^"\\\n])*"))
+          '''(?:\\.|(?!''')[^\\])*''' | \"\"\"(?:\\.|(?!\"\"\")[^\\])*\"\"\"
+        | '(?!'')(?:\\.|[^'\\\n])*'  | "(?!"")(?:\\.|[^"\\\n])*"))
     | (?P<quoted>`(?:\\.|[^`\\\n])+`)
     | (?P<parameter>@[A-Za-z_][A-Za-z0-9_]*)
     | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
@@ -49,10 +49,10 @@ def _string(text: str) -> str:
 
 def _replace_escape(match: re.Match[str]) -> str:
     octal, byte, short, wide, letter = match.groups()
-    if octal:
-        return chr(int(octal, 8))
-    digits = byte or short or wide
-    return chr(int(digits, 16)) if digits else _ESCAPES.get(letter, letter)
+    if letter:
+        return _ESCAPES.get(letter, letter)
+    code = int(octal, 8) if octal else int(byte or short or wide, 16)
+    return chr(code) if is_character(code) else match.group()
 
 
 def unescape(text: str) -> str:
@@ -62,14 +62,17 @@ def unescape(text: str) -> str:
 
 def quote_string(text: str) -> str:
     """Write a text as a string literal that any reader of GoogleSQL reads back unchanged."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
-    return f"'{escaped}'"
+    return _quoted(text, "'")
 
 
 def quote_name(name: str) -> str:
     """Write an identifier so that it may be any word."""
-    escaped = name.replace("\\", "\\\\").replace("`", "\\`")
-    return f"`{escaped}`"
+    return _quoted(name, "`")
+
+
+def _quoted(text: str, mark: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace(mark, f"\\{mark}")
+    return mark + escaped.replace("\n", "\\n").replace("\r", "\\r") + mark
 
 
 def quote_if_needed(name: str) -> str:

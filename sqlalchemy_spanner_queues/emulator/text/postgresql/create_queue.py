@@ -56,7 +56,7 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
         tuple(column for column, _ in columns if column is not payload),
         payload,
         tuple(quote_if_needed(part) for part in key),
-        key,
+        queue_text.as_declared(key, [column for column, _ in columns]),
         clauses.interleave,
         clauses.on_delete,
         clauses.row_deletion,
@@ -74,6 +74,8 @@ def _primary_key(queue: str, items: list[list[Token]]) -> tuple[str, ...]:
     if inline:
         return tuple(inline)
     parts = split(clauses[0][3:-1])
+    if not parts:
+        raise SqlError(f"Queue {queue} must have at least one key column")
     for part in parts:
         if len(part) != 1 or not part[0].is_name:
             raise SqlError(f"The PRIMARY KEY of queue {queue} takes names only, without ASC or DESC")
@@ -82,6 +84,8 @@ def _primary_key(queue: str, items: list[list[Token]]) -> tuple[str, ...]:
 
 def _column(reader: Reader, queue: str, tokens: list[Token]) -> Column:
     name, outside = tokens[0].name, outer(tokens)
+    if not tokens[0].is_name:
+        raise SqlError(f"Syntax error in CREATE QUEUE {queue}: expected a column but got {tokens[0].text!r}")
     if tokens[0].is_word("CONSTRAINT", "CHECK", "FOREIGN", "UNIQUE", "LIKE") and len(tokens) > 1:
         raise SqlError(f"Queue {queue} cannot have a {tokens[0].text.upper()} clause among its columns")
     if name.lower().startswith("spanner_"):
@@ -90,7 +94,14 @@ def _column(reader: Reader, queue: str, tokens: list[Token]) -> Column:
         raise SqlError(f"Column {queue}.{name} cannot be a serial or identity column")
     queue_text.check_column(queue, name, outside, NAMES)
     queue_text.check_stored(queue, name, outside)
-    return Column(name, reader.text_of(tokens))
+    text = f"{quote_if_needed(name)} {reader.text_of(_without_key(tokens[1:]))}".rstrip()
+    return Column(name, text, any(token.is_word("GENERATED") for token in outside[1:]))
+
+
+def _without_key(tokens: list[Token]) -> list[Token]:
+    """Leave out an inline PRIMARY KEY: it is written after the columns, as Spanner does."""
+    key = {id(token) for token in outer(tokens) if token.is_word("PRIMARY", "KEY")}
+    return [token for token in tokens if id(token) not in key]
 
 
 def _clauses(reader: Reader, queue: str) -> Clauses:
@@ -136,15 +147,13 @@ def create_table(queue: QueueDefinition, *, if_not_exists: bool) -> str:
 
 
 def _body(queue: QueueDefinition, columns: list[str]) -> str:
-    inline = any("PRIMARY" in column.text.upper().split() for column in queue.keys)
-    key = [] if inline else [f"PRIMARY KEY({', '.join(queue.key_parts)})"]
-    return ",\n  ".join([*columns, *key])
+    return ",\n  ".join([*columns, f"PRIMARY KEY({', '.join(queue.key_parts)})"])
 
 
 def _without_hidden(column: Column) -> str:
     # The official emulator does not know the word.
-    text = column.text.rstrip()
-    return text[: -len("HIDDEN")].rstrip() if text.upper().endswith(" HIDDEN") else text
+    text = column.text
+    return text[: -len(" HIDDEN")] if text.upper().endswith(" HIDDEN") else text
 
 
 def carry(queue: QueueDefinition) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from ..definition import Names, QueueDefinition
 from ..dialect import FUNCTIONS, Change, Dialect, DialectName, Function
+from ..placeholders import first_free
 from ..reading import Reader
 from ..tokens import Token
 from . import create_queue, lexer
@@ -17,9 +18,9 @@ _SCHEMA: Final = "spanner"
 class PostgreSql:
     """Spanner's PostgreSQL dialect."""
 
-    name: Final[DialectName] = "postgresql"
-    names: Final[Names] = create_queue.NAMES
-    nulls_first: Final = False
+    name: DialectName = "postgresql"
+    names: Names = create_queue.NAMES
+    nulls_first: bool = False
 
     def tokenize(self, sql: str, limit: int | None = None) -> list[Token]:
         return lexer.LEXER.tokenize(sql, limit)
@@ -68,6 +69,18 @@ class PostgreSql:
     def hours_ago(self, hours: int, offset: float) -> str:
         return f"spanner.timestamptz_subtract({self.now(offset)}, '{hours} hours')"
 
+    def not_before(self, time: str, now: str) -> str:
+        # The official emulator crashes when the types of GREATEST, or of a UNION, do not fit.
+        return f"CASE WHEN ({time}) < {now} THEN {now} ELSE ({time}) END"
+
+    def around_query(
+        self, queue: QueueDefinition, columns: Sequence[str], width: int | None
+    ) -> tuple[str, str] | None:
+        if width != len(columns):
+            # The official emulator crashes when there are more names than columns.
+            return None
+        return "(", f") AS given ({', '.join(self.quote_name(column) for column in columns)})"
+
     def now_at(self, tokens: Sequence[Token], index: int) -> int:
         if tokens[index].is_word("CURRENT_TIMESTAMP"):
             return 1
@@ -78,8 +91,7 @@ class PostgreSql:
         return f"${number}", f"p{number}"
 
     def free_placeholder(self, used: Iterable[str]) -> int:
-        numbers = [int(name[1:]) for name in used if name[:1] == "p" and name[1:].isdigit()]
-        return max(numbers, default=0) + 1
+        return first_free("p", used)
 
     def null(self, column: str) -> str:
         return f"NULL::{_LEASE_TYPES.get(column, 'text')}"

@@ -8,27 +8,31 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..tokens import Kind, Lexer
+from ..tokens import Kind, Lexer, is_character
 
 _ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE: Final = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.S
 )
 
-# Comments may stand in comments; three deep is enough.
-_COMMENT: Final = r"/\*(?:(?!\*/|/\*).|/\*(?:(?!\*/|/\*).|/\*(?:(?!\*/).)*\*/)*\*/)*\*/"
+
+def _comment(depth: int) -> str:
+    """Write the pattern of a comment that comments may stand in, so many deep."""
+    inner = f"|{_comment(depth - 1)}" if depth else ""
+    return rf"/\*(?:(?!\*/|/\*).{inner})*\*/"
+
 
 _TOKEN: Final = re.compile(
     r"""
       (?P<skip>\s+|--[^\n]*|"""
-    + _COMMENT
+    + _comment(5)
     + r""")
     | (?P<string>[eE]'(?:\\.|''|[^'\\])*' | [bBxX]?'(?:''|[^'])*' | \$(?P<tag>[A-Za-z_]\w*|)\$.*?\$(?P=tag)\$)
     | (?P<quoted>"(?:""|[^"])+")
     | (?P<parameter>\$\d+)
-    | (?P<word>[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*)
+    | (?P<word>(?![eE]')[A-Za-z_\u0080-\U0010ffff][A-Za-z0-9_$\u0080-\U0010ffff]*)
     | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
-    | (?P<symbol>=>|<=|>=|<>|!=|\|\||::|->>|->|[^'"])
+    | (?P<symbol>=>|<=|>=|<>|!=|\|\||::|->>|->|(?![eE]')[^'"$])
     """,
     re.X | re.S,
 )
@@ -54,10 +58,10 @@ def _string(text: str) -> str:
 
 def _replace_escape(match: re.Match[str]) -> str:
     octal, byte, short, wide, letter = match.groups()
-    if octal:
-        return chr(int(octal, 8))
-    digits = byte or short or wide
-    return chr(int(digits, 16)) if digits else _ESCAPES.get(letter, letter)
+    if letter:
+        return _ESCAPES.get(letter, letter)
+    code = int(octal, 8) if octal else int(byte or short or wide, 16)
+    return chr(code) if is_character(code) else match.group()
 
 
 def quote_string(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The README's code runs as it stands, block after block."""
+"""The code of README and docs/ runs as it stands, block after block."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
 BLOCK = re.compile(r"^```python(?P<kind>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(kind: str) -> list[str]:
-    return [match["code"] for match in BLOCK.finditer(README.read_text()) if match["kind"].strip() == kind]
+def blocks(kind: str, page: Path = README) -> list[str]:
+    return [match["code"] for match in BLOCK.finditer(page.read_text()) if match["kind"].strip() == kind]
 
 
 def run(codes: list[str], namespace: dict[str, Any]) -> None:
@@ -31,3 +32,9 @@ def test_the_python_blocks_run_in_order(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_emulator_blocks_run(emulator: object) -> None:
     assert emulator is not None  # skips where there is no official emulator
     run([blocks("")[0], *blocks("emulator")], {"__name__": __name__})
+
+
+def test_the_page_about_the_emulator(emulator: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert emulator is not None  # skips where there is no official emulator
+    run(blocks("", ROOT / "docs" / "emulator.md"), {"__name__": __name__})
+    assert capsys.readouterr().out.startswith("projects/")
