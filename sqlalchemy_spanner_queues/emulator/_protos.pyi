@@ -235,11 +235,22 @@ class RollbackRequest(Message):
 class Session(Message):
     name: str
     multiplexed: bool
+    @property
+    def labels(self) -> dict[str, str]: ...
 
 class CreateSessionRequest(Message):
     database: str
     @property
     def session(self) -> Session: ...
+
+class ListSessionsRequest(Message):
+    database: str
+    page_token: str
+
+class ListSessionsResponse(Message):
+    next_page_token: str
+    @property
+    def sessions(self) -> _Repeated[Session]: ...
 
 class DeleteSessionRequest(Message):
     name: str

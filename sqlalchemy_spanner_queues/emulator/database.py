@@ -27,6 +27,8 @@ class Database:
         self.api = api
         self.transactions = Transactions(path, api)
         self.queues: dict[str, Queue] = {}
+        self.changes = asyncio.Lock()
+        """Held while a change of the schema is planned and made: the next one builds on it."""
         self._clock = clock
         self._schema_version = 1
         self._loaded_version = 0

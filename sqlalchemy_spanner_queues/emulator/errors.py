@@ -6,16 +6,26 @@ from typing import Final
 
 import grpc
 
+from . import _protos as pb
 from .text.reading import Problem, SqlError
+from .transport import NONE, Metadata, RpcError
+
+_RETRY_INFO: Final = "google.rpc.retryinfo-bin"
+_RETRY_NANOSECONDS: Final = 10_000_000
 
 
-class Refusal(Exception):
+class Refusal(RpcError):
     """A request that the gateway answers with an error of its own."""
 
     def __init__(self, code: grpc.StatusCode, details: str) -> None:
-        super().__init__(details)
-        self.code = code
-        self.details = details
+        super().__init__(code, details, _retry_soon() if code is grpc.StatusCode.ABORTED else NONE)
+
+
+def _retry_soon() -> Metadata:
+    """Tell the client of an aborted transaction when to run it again; left alone it waits for seconds."""
+    soon = pb.RetryInfo()
+    soon.retry_delay.nanos = _RETRY_NANOSECONDS
+    return Metadata.of([(_RETRY_INFO, soon.SerializeToString())])
 
 
 def code_number(code: grpc.StatusCode) -> int:

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import grpc
-import grpc.aio
 
 from .database import Database
 from .delivery.clock import Clock
 from .faults import Faults
+from .transport import RpcError
 from .upstream.api import UpstreamApi
 from .upstream.native import understands_queues
 
@@ -72,8 +72,8 @@ class State:
         for path, database in list(self.databases.items()):
             try:
                 await database.delete_expired()
-            except grpc.aio.AioRpcError as error:
-                if error.code() is not grpc.StatusCode.NOT_FOUND:
+            except RpcError as error:
+                if error.code is not grpc.StatusCode.NOT_FOUND:
                     raise
                 # Its instance was deleted.
                 self.forget(path)

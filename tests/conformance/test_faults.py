@@ -220,7 +220,7 @@ def test_a_renewal_whose_answer_is_lost_loses_the_lease_and_says_so(gateway: Wor
 
 
 def test_the_first_row_is_prompt_without_resume_tokens(gateway: World) -> None:
-    gateway.emulator.resume_tokens(False)
+    gateway.emulator.inject("ExecuteStreamingSql", code=None, resume_tokens=False, times=1000, match=RECEIVE)
     with Receiver(gateway.engine, Job) as receiver:
         assert arrivals(gateway, receiver) == []
         waiting = Running(lambda: take_one(receiver))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from google.api_core.exceptions import FailedPrecondition, GoogleAPICallError, InvalidArgument, NotFound
 
@@ -90,3 +92,16 @@ def test_what_is_refused(database: Session, statement: str, error: type[GoogleAP
     with pytest.raises(error):
         database.ddl("CREATE ROLE another", statement)
     assert database.shown() == before
+
+
+def test_changes_that_come_together_build_on_each_other(database: Session, words: Words) -> None:
+    create = words.schema[-1]
+
+    def change(number: int) -> None:
+        database.ddl(f"CREATE ROLE r{number}")
+        database.ddl(create.replace("QUEUE q", f"QUEUE q{number}"))
+
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(change, range(6)))
+    assert {f"CREATE ROLE r{number}" for number in range(6)} <= set(database.shown())
+    assert sum(text.startswith("CREATE QUEUE q") for text in database.shown()) == 7

@@ -141,7 +141,9 @@ def test_parameters_of_the_statement_are_those_of_the_count(filled: Session, wor
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_rows_come_back_from_a_statement_with_an_assertion(filled: Session, words: Words, first: bool) -> None:
+def test_rows_come_back_from_a_statement_with_an_assertion(
+    filled: Session, words: Words, first: bool
+) -> None:
     def work(transaction: Transaction) -> list[list[Any]]:
         if not first:
             transaction.execute_update("INSERT INTO Users (UserId) VALUES (100)")
@@ -202,9 +204,9 @@ def test_a_failed_first_statement_begins_no_transaction(database: Session, way: 
         response = api.execute_batch_dml(batch)
         assert (response.status.code, len(response.result_sets)) == (OUT_OF_RANGE, 0)
     else:
+        answer: Callable[[Any], Any] = getattr(api, way)
         with pytest.raises(OutOfRange):
-            answer = getattr(api, way)(request)
-            list(answer)
+            list(answer(request))
     database.send(1)
     # Well below the time after which a silent transaction loses its turn.
     assert time.monotonic() - before < 2

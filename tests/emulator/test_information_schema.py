@@ -26,15 +26,21 @@ def names(words: Words, *tables: str) -> list[str]:
 
 TABLES = [
     "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = SCHEMA_NAME",
-    "SELECT t.TABLE_NAME, t.TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES AS t WHERE t.TABLE_SCHEMA = SCHEMA_NAME;",
-    "SELECT tables.table_name, tables.table_type FROM information_schema.tables WHERE table_schema = SCHEMA_NAME",
-    "SELECT t.table_name, MIN(t.table_type) FROM information_schema.tables t JOIN information_schema.columns c"
-    " ON t.table_name = c.table_name AND t.table_schema = c.table_schema"
-    " WHERE t.table_schema = SCHEMA_NAME GROUP BY t.table_name",
-    "SELECT s.table_name, s.table_type FROM (SELECT * FROM information_schema.tables) AS s"
-    " WHERE s.table_schema = SCHEMA_NAME",
-    "WITH t AS (SELECT * FROM information_schema.tables /* all */ WHERE table_schema = SCHEMA_NAME)"
-    " SELECT table_name, table_type FROM t -- and no more",
+    "SELECT t.TABLE_NAME, TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES AS t WHERE TABLE_SCHEMA = SCHEMA_NAME;",
+    "SELECT tables.table_name, table_type FROM information_schema.tables WHERE table_schema = SCHEMA_NAME",
+    (
+        "SELECT t.table_name, MIN(table_type) FROM information_schema.tables t"
+        " JOIN information_schema.columns AS c USING (table_name, table_schema)"
+        " WHERE table_schema = SCHEMA_NAME GROUP BY 1"
+    ),
+    (
+        "SELECT s.table_name, s.table_type FROM (SELECT * FROM information_schema.tables) AS s"
+        " WHERE s.table_schema = SCHEMA_NAME"
+    ),
+    (
+        "WITH t AS (SELECT * FROM information_schema.tables /* all */ WHERE table_schema = SCHEMA_NAME)"
+        " SELECT table_name, table_type FROM t -- and no more"
+    ),
 ]
 
 

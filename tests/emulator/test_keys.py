@@ -46,7 +46,7 @@ class KeyType:
 
 TYPES = [
     KeyType("INT64", "bigint", ("0", "-5", "9223372036854775807"), param_type="INT64"),
-    KeyType("STRING(36)", "varchar(36)", ("''", "'a'", "'ü€ 😀'", "'it\"s \\\\'"), ("''", "'a'", "'ü€ 😀'", "'it\"s'")),
+    KeyType("STRING(36)", "varchar(36)", ("''", "'a'", "'ü€ 😀'", "'it\"s'")),
     KeyType(
         "BYTES(16)", "bytea", ("b''", "b'\\x00\\xff'", "b'a'"), ("''", "'\\x00ff'", "'a'"), "BYTES"
     ),
@@ -191,8 +191,10 @@ def test_pages_leave_nothing_out(
     [
         (
             GOOGLESQL,
-            "CREATE QUEUE k (A INT64, B STRING(9), C BOOL, Payload STRING(MAX) NOT NULL)"
-            " PRIMARY KEY (B DESC, C, A)",
+            (
+                "CREATE QUEUE k (A INT64, B STRING(9), C BOOL, Payload STRING(MAX) NOT NULL)"
+                " PRIMARY KEY (B DESC, C, A)"
+            ),
         ),
         (
             POSTGRESQL,

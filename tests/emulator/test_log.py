@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import grpc
-import grpc.aio
 import pytest
 from google.protobuf.struct_pb2 import Value
 
@@ -19,6 +18,7 @@ from sqlalchemy_spanner_queues.emulator.delivery.leases import Leases
 from sqlalchemy_spanner_queues.emulator.errors import not_found
 from sqlalchemy_spanner_queues.emulator.log import LOGGER, log_lease
 from sqlalchemy_spanner_queues.emulator.serving import journal
+from sqlalchemy_spanner_queues.emulator.transport import RpcError
 
 DATABASE = "projects/p/instances/i/databases/d"
 
@@ -38,7 +38,7 @@ def request(name: str) -> bytes:
     [
         (None, "OK"),
         (not_found("it is not there"), "NOT_FOUND"),
-        (grpc.aio.AioRpcError(grpc.StatusCode.ABORTED, (), ()), "ABORTED"),
+        (RpcError(grpc.StatusCode.ABORTED), "ABORTED"),
         (asyncio.CancelledError(), "CANCELLED"),
         (GeneratorExit(), "CANCELLED"),
         (RuntimeError("a mistake of the gateway"), "UNKNOWN"),

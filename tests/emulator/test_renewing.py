@@ -134,10 +134,10 @@ def test_tokens_of_one_queue_mean_nothing_to_another(database: Session, words: W
 def test_what_is_refused(database: Session, words: Words) -> None:
     name = words.renew("").split("(")[0]
     for call in (f"{name}()", f"{name}('x')", f"{name}(tokens => NULL)"):
-        with pytest.raises(InvalidArgument, match="lease_tokens|tokens"):
+        with pytest.raises(InvalidArgument, match="tokens"):
             database.query(f"SELECT * FROM {call}")
     for sql in (f"SELECT * FROM {words.renew('')} LIMIT 1", f"SELECT 1 FROM q, {words.renew('')}"):
-        with pytest.raises(InvalidArgument, match="renewlease_q|RENEWLEASE_q"):
+        with pytest.raises(InvalidArgument, match=r"(?i)renewlease_q"):
             database.query(sql)
     with pytest.raises(InvalidArgument, match="single-use"):
         database.db.run_in_transaction(lambda t: list(t.execute_sql(f"SELECT * FROM {words.renew('')}")))

@@ -47,26 +47,36 @@ def test_altered_options(database: Session, words: Words, emulator: Emulator) ->
     [
         (
             GOOGLESQL,
-            "CREATE QUEUE `Order` (`Group` STRING(36) NOT NULL, `Select` INT64 NOT NULL AS (1) STORED HIDDEN,"
-            " Payload JSON NOT NULL) PRIMARY KEY (`Select`, `Group` DESC),"
-            " OPTIONS (locality_group = 'it\\'s \"x\" \\\\ \\n')",
+            (
+                "CREATE QUEUE `Order` (`Group` STRING(36) NOT NULL,"
+                " `Select` INT64 NOT NULL AS (1) STORED HIDDEN,"
+                " Payload JSON NOT NULL) PRIMARY KEY (`Select`, `Group` DESC),"
+                " OPTIONS (locality_group = 'it\\'s \"x\" \\\\ \\n')"
+            ),
         ),
         (
             GOOGLESQL,
-            "CREATE QUEUE m (Id STRING(MAX) NOT NULL, Kind STRING(MAX) NOT NULL AS"
-            " ('spanner-queues:CREATE QUEUE x (') STORED, Payload JSON NOT NULL) PRIMARY KEY (Id, Kind)",
+            (
+                "CREATE QUEUE m (Id STRING(MAX) NOT NULL, Kind STRING(MAX) NOT NULL AS"
+                " ('spanner-queues:CREATE QUEUE x (') STORED, Payload JSON NOT NULL) PRIMARY KEY (Id, Kind)"
+            ),
         ),
         (
             POSTGRESQL,
-            'CREATE QUEUE "It\'s" ("a""b" text NOT NULL, "Select" bigint GENERATED ALWAYS AS (1) STORED NOT NULL,'
-            ' payload jsonb NOT NULL HIDDEN, PRIMARY KEY ("Select", "a""b"))'
-            " WITH (locality_group = 'it''s \"x\" \\')",
+            (
+                'CREATE QUEUE "It\'s" ("a""b" text NOT NULL,'
+                ' "Select" bigint GENERATED ALWAYS AS (1) STORED NOT NULL,'
+                ' payload jsonb NOT NULL HIDDEN, PRIMARY KEY ("Select", "a""b"))'
+                " WITH (locality_group = 'it''s \"x\" \\')"
+            ),
         ),
         (
             POSTGRESQL,
-            "CREATE QUEUE m (id text NOT NULL, kind text GENERATED ALWAYS AS"
-            " ('spanner-queues:CREATE QUEUE x (') STORED NOT NULL, payload text NOT NULL,"
-            " PRIMARY KEY (id, kind)) WITH (locality_group = E'a\\n''b')",
+            (
+                "CREATE QUEUE m (id text NOT NULL, kind text GENERATED ALWAYS AS"
+                " ('spanner-queues:CREATE QUEUE x (') STORED NOT NULL, payload text NOT NULL,"
+                " PRIMARY KEY (id, kind)) WITH (locality_group = E'a\\n''b')"
+            ),
         ),
     ],
     indirect=["words"],

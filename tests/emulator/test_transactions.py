@@ -20,6 +20,9 @@ from google.cloud.spanner_v1 import (
 from sqlalchemy_spanner_queues.emulator import Emulator
 from sqlalchemy_spanner_queues.emulator.clients import make_client
 from tests.emulator.helpers import TIMEOUT_SECONDS, Session
+from tests.emulator.words import IN_BOTH_DIALECTS, Words
+
+pytestmark = IN_BOTH_DIALECTS
 
 MULTIPLEXED = (
     "GOOGLE_CLOUD_SPANNER_MULTIPLEXED_SESSIONS",
@@ -31,11 +34,7 @@ MULTIPLEXED = (
 def add_one(transaction: Any) -> None:
     rows = transaction.execute_sql("SELECT COALESCE(MAX(UserId), 0) FROM Users")
     highest = next(iter(rows))[0]
-    transaction.execute_update(
-        "INSERT INTO Users (UserId) VALUES (@id)",
-        params={"id": highest + 1},
-        param_types={"id": spanner.param_types.INT64},
-    )
+    transaction.execute_update(f"INSERT INTO Users (UserId) VALUES ({highest + 1})")
 
 
 @pytest.mark.parametrize("multiplexed", ["true", "false"])
@@ -54,10 +53,10 @@ def test_fifty_at_once(
     assert emulator.requests()["Commit"] == 50
 
 
-def test_mutations_and_batches_queue_up_as_well(database: Session) -> None:
+def test_mutations_and_batches_queue_up_as_well(database: Session, words: Words) -> None:
     def insert(id: int) -> None:
         with database.db.batch() as batch:
-            batch.insert("Users", ["UserId"], [[id]])
+            batch.insert("Users", [words.column("UserId")], [[id]])
 
     def increment(_: int) -> None:
         database.db.run_in_transaction(add_one)
@@ -124,7 +123,7 @@ def raising(error: type[Exception]) -> Callable[[Any], None]:
     return work
 
 
-def test_schema_changes_wait_for_their_turn(database: Session) -> None:
+def test_schema_changes_wait_for_their_turn(database: Session, words: Words) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(transaction: Any) -> None:
@@ -135,18 +134,15 @@ def test_schema_changes_wait_for_their_turn(database: Session) -> None:
     with ThreadPoolExecutor(2) as threads:
         writing = threads.submit(database.db.run_in_transaction, hold)
         assert begun.wait(TIMEOUT_SECONDS)
-        changing = threads.submit(database.db.update_ddl, ["CREATE TABLE More (Id INT64) PRIMARY KEY (Id)"])
+        changing = threads.submit(database.db.update_ddl, [words.schema[0].replace("Users", "More")])
         go_on.set()
         writing.result(TIMEOUT_SECONDS)
         changing.result(TIMEOUT_SECONDS).result(TIMEOUT_SECONDS)
     assert database.query("SELECT COUNT(*) FROM Users") == [[1]]
 
 
-def test_databases_do_not_wait_for_each_other(database: Session, emulator: Emulator) -> None:
-    other = Session(
-        emulator,
-        emulator.create_database(statements=["CREATE TABLE Users (UserId INT64) PRIMARY KEY (UserId)"]),
-    )
+def test_databases_do_not_wait_for_each_other(database: Session, words: Words, emulator: Emulator) -> None:
+    other = Session(emulator, emulator.create_database(words.name, words.schema[:1]))
 
     def nested(transaction: Any) -> None:
         add_one(transaction)
@@ -164,11 +160,13 @@ def test_read_only_transactions_see_one_moment(database: Session) -> None:
     assert database.query("SELECT COUNT(*) FROM Users") == [[1]]
 
 
-def test_reads_within_a_transaction(database: Session) -> None:
+def test_reads_within_a_transaction(database: Session, words: Words) -> None:
+    columns = [words.column("UserId")]
+
     def work(transaction: Any) -> tuple[list[Any], list[Any]]:
         keys = spanner.KeySet(all_=True)
-        before = list(transaction.read("Users", ["UserId"], keys))
+        before = list(transaction.read("Users", columns, keys))
         transaction.execute_update("INSERT INTO Users (UserId) VALUES (5)")
-        return before, list(transaction.read("Users", ["UserId"], keys))
+        return before, list(transaction.read("Users", columns, keys))
 
     assert database.db.run_in_transaction(work) == ([], [[5]])

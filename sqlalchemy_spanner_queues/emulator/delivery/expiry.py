@@ -10,8 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import grpc.aio
-
+from ..transport import RpcError
 from .clock import Clock
 from .leases import Lease, Leases
 
@@ -57,9 +56,9 @@ class Expiry:
     async def _ask(self, expired: list[Lease]) -> None:
         try:
             existing = await self._existing(expired)
-        except grpc.aio.AioRpcError as error:
+        except RpcError as error:
             # The schema may be changing; a queue that is gone stops all this.
-            _LOG.debug("leases that ran out not checked: %s", error.details())
+            _LOG.debug("leases that ran out not checked: %s", error.details)
             self._leases.check_again(expired, self._clock.now() + RETRY_SECONDS)
             self._done(False)
             return

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-import grpc.aio
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
@@ -22,6 +21,7 @@ from ..text import queries
 from ..text.definition import QueueDefinition
 from ..text.dialect import Dialect, Function
 from ..text.statements import at_moved_clock
+from ..transport import RpcError
 from ..upstream.api import SPANNER, Rows, UpstreamApi
 from . import expiry
 from .binding import Binder, column_types
@@ -202,7 +202,7 @@ class Queue:
     async def _guarded(self, feed: Feed) -> None:
         try:
             await self._serve(feed)
-        except grpc.aio.AioRpcError as error:
+        except RpcError as error:
             # Upstream said no: every receiver that waits for this answer is told.
             if not self._paused:
                 feed.fail(error)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import grpc
-import grpc.aio
 
 from .. import _protos as pb
 from ..database import Database
-from ..errors import Refusal, code_number
+from ..errors import code_number
 from ..state import State
+from ..transport import RpcError
 from ..upstream.api import SPANNER
 from ..writing.mutations import names_queue_operation, translate_mutations
 from ..writing.transactions import ID_PREFIX, WriteTransaction
@@ -100,8 +100,8 @@ async def _last_request(
     transactions = database.transactions
     try:
         answer = await call.forward(request, to_the_end=True)
-    except grpc.aio.AioRpcError as error:
-        lost = error.code() is grpc.StatusCode.ABORTED
+    except RpcError as error:
+        lost = error.code is grpc.StatusCode.ABORTED
         transactions.end(transaction, "aborted" if lost else "ended", clean=False)
         raise
     except BaseException:
@@ -125,10 +125,8 @@ async def batch_write(state: State, call: Call, raw: bytes) -> AsyncIterator[byt
         response.indexes.append(index)
         try:
             answer = await commit(state, call.to(SPANNER + "Commit"), single.SerializeToString())
-        except Refusal as refusal:
-            response.status.code, response.status.message = code_number(refusal.code), refusal.details
-        except grpc.aio.AioRpcError as error:
-            response.status.code, response.status.message = code_number(error.code()), error.details() or ""
+        except RpcError as error:
+            response.status.code, response.status.message = code_number(error.code), error.details
         else:
             response.commit_timestamp.CopyFrom(pb.CommitResponse.FromString(answer).commit_timestamp)
         yield response.SerializeToString()

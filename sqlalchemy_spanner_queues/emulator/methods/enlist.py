@@ -6,10 +6,10 @@ from types import TracebackType
 from typing import Final
 
 import grpc
-import grpc.aio
 
 from .. import _protos as pb
 from ..database import Database
+from ..transport import RpcError
 from ..writing.transactions import ID_PREFIX, WriteTransaction
 
 SEQUENCE_STEP: Final = 10_000
@@ -73,7 +73,7 @@ class Enlisted:
             return
         transaction.running -= 1
         self._transactions.touch(transaction)
-        if isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.ABORTED:
+        if isinstance(error, RpcError) and error.code is grpc.StatusCode.ABORTED:
             self._transactions.end(transaction, "aborted", clean=False)
         elif transaction.partitioned or self.learns_id:
             # The client never hears of the transaction, or all there is to it is done.

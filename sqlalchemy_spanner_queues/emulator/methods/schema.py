@@ -34,6 +34,11 @@ async def update_database_ddl(state: State, call: Call, raw: bytes) -> bytes:
     database = state.database(request.database)
     if mentions_queues(request.statements) and await state.queues_are_native():
         return await _apply(database, call, raw)
+    async with database.changes:
+        return await _change(database, call, request, raw)
+
+
+async def _change(database: Database, call: Call, request: pb.UpdateDatabaseDdlRequest, raw: bytes) -> bytes:
     plan = _plan(request.statements, await database.schema(), await database.known_dialect())
     if not plan.changed:
         try:

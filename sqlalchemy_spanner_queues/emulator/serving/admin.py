@@ -23,13 +23,12 @@ from threading import Thread
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
-import grpc.aio
-
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from ..errors import Refusal, invalid
 from ..log import LOGGER
 from ..state import State
+from ..transport import RpcError
 from .control import CONTROLS, answer
 from .fields import read_object
 
@@ -141,8 +140,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._say(HTTPStatus.OK, self._control(name, values))
         except Refusal as refusal:
             self._say(HTTPStatus.BAD_REQUEST, {"error": refusal.details})
-        except grpc.aio.AioRpcError as error:
-            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"upstream: {error.details()}"})
+        except RpcError as error:
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"upstream: {error.details}"})
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "0")

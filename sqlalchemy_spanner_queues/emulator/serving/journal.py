@@ -9,10 +9,8 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
-import grpc.aio
-
-from ..errors import Refusal
 from ..log import LOGGER, log_request
+from ..transport import RpcError
 
 _FIRST_FIELD: Final = 0x0A
 
@@ -28,11 +26,8 @@ def _logged(method: str, raw: bytes) -> Generator[None]:
     try:
         yield
         code = "OK"
-    except Refusal as refusal:
-        code = refusal.code.name
-        raise
-    except grpc.aio.AioRpcError as error:
-        code = error.code().name
+    except RpcError as error:
+        code = error.code.name
         raise
     except (asyncio.CancelledError, GeneratorExit):
         code = "CANCELLED"

@@ -12,6 +12,7 @@ from types import FrameType
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
+from ..transport import run
 from ..upstream.find import choose_emulator
 from ..upstream.probe import answers
 from ..upstream.process import UpstreamProcess
@@ -59,7 +60,7 @@ def serve(
     process = UpstreamProcess(choose_emulator(upstream, docker=docker), start_timeout)
     places = _Places(host, port, rest_port)
     try:
-        asyncio.run(_serve(process, places, exit_with_stdin=exit_with_stdin))
+        run(_serve(process, places, exit_with_stdin=exit_with_stdin))
     finally:
         process.stop()
 

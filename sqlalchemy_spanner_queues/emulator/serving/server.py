@@ -6,20 +6,16 @@ https://docs.cloud.google.com/spanner/docs/reference/rpc
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Final, NoReturn
-
-import grpc
-import grpc.aio
+from typing import Final
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
-from .. import _protos as pb
-from .._grpc import Context, GenericHandler, Handler, make_server, streaming_handler, unary_handler
-from ..errors import Refusal
+from .. import transport
 from ..methods import batch_dml, commits, reads, schema, sessions, sql
-from ..methods.calls import Call, trailing_of
+from ..methods.calls import Call
 from ..state import State
-from ..upstream.api import CHANNEL_OPTIONS, CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
+from ..transport import Context, Handler
+from ..upstream.api import CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
 from . import journal
 from .control import serve_control
 from .faulty import begin
@@ -47,16 +43,6 @@ STREAMING: Final[dict[str, Streaming]] = {
     SPANNER + "StreamingRead": reads.streaming_read,
     SPANNER + "BatchWrite": commits.batch_write,
 }
-# Clients of some languages ping an idle stream often, which gRPC takes for an attack unless told otherwise.
-SERVER_OPTIONS: Final = (
-    ("grpc.so_reuseport", 0),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
-    ("grpc.http2.max_ping_strikes", 0),
-)
-
-_RETRY_INFO: Final = "google.rpc.retryinfo-bin"
-_RETRY_NANOSECONDS: Final = 10_000_000
 
 
 async def pass_through(_: State, call: Call, raw: bytes) -> bytes:
@@ -64,41 +50,41 @@ async def pass_through(_: State, call: Call, raw: bytes) -> bytes:
     return await call.forward(raw)
 
 
-class Gateway(GenericHandler):
+class Gateway:
     """Serves every method there is."""
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._handlers: dict[str, Handler] = {}
 
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Handler:
+    def find(self, method: str) -> Handler:
         """Return the handler of a method."""
-        method = handler_call_details.method
+        handler = self._handlers.get(method)
+        if handler is None:
+            handler = self._handlers[method] = self._make(method)
+        return handler
+
+    def _make(self, method: str) -> Handler:
         if method.startswith(CONTROL):
-            return unary_handler(self._control(method.removeprefix(CONTROL)))
+            return transport.Unary(self._control(method.removeprefix(CONTROL)))
         if method in STREAMING:
-            return streaming_handler(self._streaming(method, STREAMING[method]))
-        return unary_handler(self._unary(method, UNARY.get(method, pass_through)))
+            return transport.Streaming(self._streaming(method, STREAMING[method]))
+        return transport.Unary(self._unary(method, UNARY.get(method, pass_through)))
 
     def _control(self, method: str) -> Callable[[bytes, Context], Awaitable[bytes]]:
-        async def serve(raw: bytes, context: Context) -> bytes:
-            try:
-                return await serve_control(self._state, method, raw)
-            except (Refusal, grpc.aio.AioRpcError) as error:
-                return await _refuse(context, error)
+        async def serve(raw: bytes, _: Context) -> bytes:
+            return await serve_control(self._state, method, raw)
 
         return serve
 
     def _unary(self, method: str, handle: Unary) -> Callable[[bytes, Context], Awaitable[bytes]]:
         async def serve(raw: bytes, context: Context) -> bytes:
             call = self._call(method, context)
-            try:
-                with journal.request(call.name, raw):
-                    faulty = await begin(self._state, call, raw)
-                    answer = await handle(self._state, call, raw)
-                    if faulty is not None:
-                        await faulty.end(answer)
-            except (Refusal, grpc.aio.AioRpcError) as error:
-                return await _refuse(context, error)
+            with journal.request(call.name, raw):
+                faulty = await begin(self._state, call, raw)
+                answer = await handle(self._state, call, raw)
+                if faulty is not None:
+                    await faulty.end(answer)
             return answer
 
         return serve
@@ -106,14 +92,11 @@ class Gateway(GenericHandler):
     def _streaming(self, method: str, handle: Streaming) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
         async def serve(raw: bytes, context: Context) -> AsyncIterator[bytes]:
             call = self._call(method, context)
-            try:
-                with journal.request(call.name, raw):
-                    faulty = await begin(self._state, call, raw)
-                    chunks = handle(self._state, call, raw)
-                    async for chunk in faulty.stream(chunks) if faulty else chunks:
-                        yield chunk
-            except (Refusal, grpc.aio.AioRpcError) as error:
-                await _refuse(context, error)
+            with journal.request(call.name, raw):
+                faulty = await begin(self._state, call, raw)
+                chunks = handle(self._state, call, raw)
+                async for chunk in faulty.stream(chunks) if faulty else chunks:
+                    yield chunk
 
         return serve
 
@@ -123,40 +106,30 @@ class Gateway(GenericHandler):
         return call
 
 
-async def _refuse(context: Context, error: Refusal | grpc.aio.AioRpcError) -> NoReturn:
-    if isinstance(error, Refusal):
-        await context.abort(error.code, error.details, _retry_soon(error))
-    await context.abort(error.code(), error.details() or "", trailing_of(error))
-
-
-def _retry_soon(refusal: Refusal) -> tuple[tuple[str, bytes], ...]:
-    """Tell the client of an aborted transaction when to run it again; left alone it waits for seconds."""
-    if refusal.code is not grpc.StatusCode.ABORTED:
-        return ()
-    soon = pb.RetryInfo()
-    soon.retry_delay.nanos = _RETRY_NANOSECONDS
-    return ((_RETRY_INFO, soon.SerializeToString()),)
-
-
 class GatewayServer:
-    """A running gateway in front of an address; ``port`` is the one that it listens on.
-
-    Raises EmulatorError when the port is taken.
-    """
+    """A gateway in front of an address; ``port`` is the one that it listens on once it has started."""
 
     def __init__(self, upstream: str, host: str, port: int) -> None:
         self.state = State(UpstreamApi(upstream))
-        self._server = make_server(Gateway(self.state), (*CHANNEL_OPTIONS, *SERVER_OPTIONS))
-        try:
-            self.port = self._server.add_insecure_port(f"{host}:{port}")
-        except RuntimeError as error:
-            raise EmulatorError(
-                f"cannot listen on port {port} of {host}: choose another one, or 0 for a free one ({error})"
-            ) from error
+        self._server = transport.Server(Gateway(self.state).find, host.strip("[]"), port)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on."""
+        return self._server.port
 
     async def start(self) -> None:
-        """Start to serve."""
-        await self._server.start()
+        """Start to serve.
+
+        Raises EmulatorError when the port is taken.
+        """
+        try:
+            await self._server.start()
+        except OSError as error:
+            raise EmulatorError(
+                f"cannot listen on port {self.port} of {self._server.host}:"
+                f" choose another one, or 0 for a free one ({error})"
+            ) from error
 
     async def stop(self) -> None:
         """Stop at once: streams are cut."""

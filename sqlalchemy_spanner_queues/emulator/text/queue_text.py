@@ -5,7 +5,7 @@ https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definitio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -132,7 +132,7 @@ def find_payload(queue: str, columns: list[Column], keys: tuple[str, ...], names
     return payload[0]
 
 
-def as_declared(names: tuple[str, ...], columns: list[Column]) -> tuple[str, ...]:
+def as_declared(names: Iterable[str], columns: list[Column]) -> tuple[str, ...]:
     """Write names in the letter case in which the columns are declared."""
     declared = {column.name.lower(): column.name for column in columns}
     return tuple(declared.get(name.lower(), name) for name in names)

@@ -9,13 +9,12 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-import grpc.aio
 from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
-from .._grpc import StreamingMethod, UnaryMethod, streaming_method, unary_method
 from ..text.dialect import DialectName
+from ..transport import Channel
 
 SPANNER: Final = "/google.spanner.v1.Spanner/"
 DATABASE_ADMIN: Final = "/google.spanner.admin.database.v1.DatabaseAdmin/"
@@ -25,13 +24,6 @@ CONTROL: Final = "/sqlalchemy_spanner_queues.emulator.Control/"
 INTERNAL_TIMEOUT_SECONDS: Final = 60.0
 _DIALECT: Final = (
     "SELECT option_value FROM information_schema.database_options WHERE option_name = 'database_dialect'"
-)
-
-# Payloads may be large, and idle connections must not be pinged to death.
-CHANNEL_OPTIONS: Final = (
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_metadata_size", 1 << 20),
 )
 
 
@@ -44,46 +36,51 @@ class Rows:
 
 
 class UpstreamApi:
-    """A channel to the official emulator."""
+    """The official emulator; ``channel`` is the way to it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._channel = grpc.aio.insecure_channel(address, options=CHANNEL_OPTIONS)
-        self._unary: dict[str, UnaryMethod] = {}
-        self._streaming: dict[str, StreamingMethod] = {}
+        self.channel = Channel(address)
 
     async def close(self) -> None:
         """Close the channel."""
-        await self._channel.close(None)
-
-    def unary_method(self, method: str) -> UnaryMethod:
-        """Return the callable of a method that answers once; bytes in, bytes out."""
-        if method not in self._unary:
-            self._unary[method] = unary_method(self._channel, method)
-        return self._unary[method]
-
-    def streaming_method(self, method: str) -> StreamingMethod:
-        """Return the callable of a method that answers with a stream; bytes in, bytes out."""
-        if method not in self._streaming:
-            self._streaming[method] = streaming_method(self._channel, method)
-        return self._streaming[method]
+        await self.channel.close()
 
     async def unary(self, method: str, request: Message) -> bytes:
         """Send a request of the gateway's own."""
-        call = self.unary_method(method)
-        return await call(request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS)
+        answer = await self.channel.unary(
+            method, request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS
+        )
+        return answer.message
 
     async def stream(self, method: str, request: Message) -> Rows:
         """Send a streaming read of the gateway's own and collect its rows."""
-        call = self.streaming_method(method)
-        return await collect(aiter(call(request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS)))
+        call = self.channel.stream(method, request.SerializeToString(), timeout=INTERNAL_TIMEOUT_SECONDS)
+        try:
+            return await collect(call)
+        finally:
+            call.cancel()
 
-    async def create_session(self, database: str) -> str:
-        """Make a session and return its name."""
+    async def create_session(self, database: str, label: str = "") -> str:
+        """Make a session, perhaps with a label, and return its name."""
         request = pb.CreateSessionRequest()
         request.database = database
+        if label:
+            request.session.labels[label] = "yes"
         answer = await self.unary(SPANNER + "CreateSession", request)
         return pb.Session.FromString(answer).name
+
+    async def sessions(self, database: str, label: str) -> list[str]:
+        """Return the names of a database's sessions that have a label, whoever made them."""
+        request = pb.ListSessionsRequest()
+        request.database = database
+        names: list[str] = []
+        while True:
+            answer = pb.ListSessionsResponse.FromString(await self.unary(SPANNER + "ListSessions", request))
+            names += [session.name for session in answer.sessions if label in session.labels]
+            if not answer.next_page_token:
+                return names
+            request.page_token = answer.next_page_token
 
     async def query(self, session: str, sql: str) -> Rows:
         """Run a query without parameters at a strong timestamp."""

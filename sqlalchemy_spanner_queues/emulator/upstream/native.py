@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Final
 
 import grpc
-import grpc.aio
 
 from .. import _protos as pb
 from ..errors import Refusal
+from ..transport import RpcError
 from .api import DATABASE_ADMIN, OPERATIONS, UpstreamApi
 
 _INSTANCE_ADMIN: Final = "/google.spanner.admin.instance.v1.InstanceAdmin/"
@@ -43,8 +43,8 @@ async def understands_queues(api: UpstreamApi) -> bool:
             return await _accepts(api, f"{_PROJECT}/instances/{name}")
         finally:
             await _delete_instance(api, name)
-    except grpc.aio.AioRpcError as error:
-        raise _unanswered(api, f"{error.code().name}: {error.details()}") from error
+    except RpcError as error:
+        raise _unanswered(api, f"{error.code.name}: {error.details}") from error
 
 
 async def _accepts(api: UpstreamApi, instance: str) -> bool:
@@ -54,8 +54,8 @@ async def _accepts(api: UpstreamApi, instance: str) -> bool:
     request.extra_statements.append(_QUEUE)
     try:
         operation = await _done(api, await api.unary(DATABASE_ADMIN + "CreateDatabase", request))
-    except grpc.aio.AioRpcError as error:
-        if error.code() is grpc.StatusCode.INVALID_ARGUMENT:
+    except RpcError as error:
+        if error.code is grpc.StatusCode.INVALID_ARGUMENT:
             return False
         raise
     if operation.error.code not in (0, _INVALID_ARGUMENT):

@@ -8,11 +8,10 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-import grpc.aio
-
 from .. import _protos as pb
 from ..text.dialect import Dialect
 from ..text.policies import Policy
+from ..transport import RpcError
 from ..upstream.api import SPANNER, UpstreamApi
 from .transactions import Transactions
 
@@ -35,8 +34,8 @@ async def delete_expired(
     async with transactions.exclusive():
         try:
             await _run(api, session, policy.delete(dialect, offset))
-        except grpc.aio.AioRpcError as error:
-            _LOG.warning("row deletion policy of %s not carried out: %s", policy.table, error.details())
+        except RpcError as error:
+            _LOG.warning("row deletion policy of %s not carried out: %s", policy.table, error.details)
 
 
 async def _run(api: UpstreamApi, session: str, sql: str) -> None:
@@ -51,7 +50,7 @@ async def _run(api: UpstreamApi, session: str, sql: str) -> None:
     commit.session, commit.transaction_id = session, began.id
     try:
         await api.unary(SPANNER + "ExecuteSql", request)
-    except grpc.aio.AioRpcError:
+    except RpcError:
         rollback = pb.RollbackRequest()
         rollback.session, rollback.transaction_id = session, began.id
         await api.unary(SPANNER + "Rollback", rollback)

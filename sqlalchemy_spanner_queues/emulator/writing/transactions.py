@@ -15,15 +15,16 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import grpc
-import grpc.aio
 
 from .. import _protos as pb
 from ..errors import Refusal, aborted
+from ..transport import RpcError
 from ..upstream.api import SPANNER, UpstreamApi
 from .turns import Holder, Turns
 
 ID_PREFIX: Final = b"spanner-queues/"
 _REMEMBERED_OUTCOMES: Final = 4096
+_WRITER: Final = "spanner-queues-writer"
 
 _OVER: Final = (
     grpc.StatusCode.ABORTED,
@@ -66,7 +67,9 @@ class Transactions:
         self._turns = Turns(self._evict)
         self._open: dict[bytes, WriteTransaction] = {}
         self._outcomes: OrderedDict[bytes, Outcome] = OrderedDict()
+        self._sessions: set[str] = set()
         self._idle_sessions: list[str] = []
+        self._is_alone = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, client_session: str, *, partitioned: bool = False) -> WriteTransaction:
@@ -157,11 +160,11 @@ class Transactions:
         task.add_done_callback(self._tasks.discard)
 
     async def _take_session(self) -> str:
-        return (
-            self._idle_sessions.pop()
-            if self._idle_sessions
-            else await self._api.create_session(self._database)
-        )
+        if self._idle_sessions:
+            return self._idle_sessions.pop()
+        session = await self._api.create_session(self._database, _WRITER)
+        self._sessions.add(session)
+        return session
 
     async def _evict(self, holder: Holder) -> None:
         if isinstance(holder, WriteTransaction) and self._open.pop(holder.id, None) is not None:
@@ -170,16 +173,27 @@ class Transactions:
 
     async def _discard(self, transaction: WriteTransaction) -> None:
         try:
+            if self._outcomes.get(transaction.id) == "aborted":
+                await self._push_out_others()
             await self._roll_back(transaction)
-        except grpc.aio.AioRpcError as error:
+        except RpcError as error:
             # The session is left alone then, never deleted: a transaction that is open in a deleted session
             # keeps the official emulator's lock for ever.
-            if error.code() not in _OVER:
+            if error.code not in _OVER:
                 raise
         else:
             self._idle_sessions.append(transaction.session)
         finally:
             self._turns.release(transaction)
+
+    async def _push_out_others(self) -> None:
+        """Roll back what a gateway left open that was killed: it would keep upstream's lock for ever."""
+        if self._is_alone:
+            return
+        self._is_alone = True
+        for session in await self._api.sessions(self._database, _WRITER):
+            if session not in self._sessions:
+                await self._roll_back(WriteTransaction("", session=session))
 
     async def _roll_back(self, transaction: WriteTransaction) -> None:
         request = pb.RollbackRequest()

@@ -40,7 +40,8 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
     """
     name = queue_text.read_head(reader)
     columns = [_column(reader, name, tokens) for tokens in split(reader.group()) if tokens]
-    key_parts, key_order = _primary_key(reader, name)
+    parts = _primary_key(reader, name)
+    key_order = queue_text.as_declared((part[0].name for part in parts), [column for column, _ in columns])
     clauses = _clauses(reader, name)
     payload = queue_text.find_payload(name, [column for column, _ in columns], key_order, NAMES)
     for column, tokens in columns:
@@ -53,8 +54,8 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
         NAMES,
         tuple(column for column, _ in columns if column is not payload),
         payload,
-        key_parts,
-        queue_text.as_declared(key_order, [column for column, _ in columns]),
+        tuple(_key_part(reader, *part) for part in zip(key_order, parts, strict=True)),
+        key_order,
         clauses.interleave,
         clauses.on_delete,
         clauses.row_deletion,
@@ -94,13 +95,18 @@ def _is_payload(tokens: list[Token]) -> bool:
     return len(words) > 1 and (words[1] in _PAYLOAD_TYPES or is_proto or words[1][0] == "`")
 
 
-def _primary_key(reader: Reader, queue: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _primary_key(reader: Reader, queue: str) -> list[list[Token]]:
     if not reader.words("PRIMARY", "KEY"):
         raise SqlError(f"Queue {queue} has no PRIMARY KEY clause: got {reader.here()}")
     parts = [part for part in split(reader.group()) if part]
     if not parts:
         raise SqlError(f"Queue {queue} must have at least one key column")
-    return tuple(reader.text_of(part) for part in parts), tuple(part[0].name for part in parts)
+    return parts
+
+
+def _key_part(reader: Reader, name: str, tokens: list[Token]) -> str:
+    # The official emulator knows a column in the key only in the letter case of its declaration.
+    return f"{quote_if_needed(name)} {reader.text_of(tokens[1:])}".rstrip()
 
 
 def _clauses(reader: Reader, queue: str) -> Clauses:

@@ -40,10 +40,11 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
     """
     name = queue_text.read_head(reader)
     items = [tokens for tokens in split(reader.group()) if tokens]
-    key = _primary_key(name, items)
+    written = _primary_key(name, items)
     columns = [
         (_column(reader, name, tokens), tokens) for tokens in items if not tokens[0].is_word("PRIMARY")
     ]
+    key = queue_text.as_declared(written, [column for column, _ in columns])
     clauses = _clauses(reader, name)
     payload = queue_text.find_payload(name, [column for column, _ in columns], key, NAMES)
     for column, tokens in columns:
@@ -56,7 +57,7 @@ def parse_create_queue(reader: Reader) -> QueueDefinition:
         tuple(column for column, _ in columns if column is not payload),
         payload,
         tuple(quote_if_needed(part) for part in key),
-        queue_text.as_declared(key, [column for column, _ in columns]),
+        key,
         clauses.interleave,
         clauses.on_delete,
         clauses.row_deletion,
