@@ -68,3 +68,6 @@ DeleteInstanceRequest = _message("google.spanner.admin.instance.v1.DeleteInstanc
 Operation = _message("google.longrunning.Operation")
 GetOperationRequest = _message("google.longrunning.GetOperationRequest")
 RetryInfo = _message("google.rpc.RetryInfo")
+Status = _message("google.rpc.Status")
+GetSessionRequest = _spanner("GetSessionRequest")
+BatchCreateSessionsResponse = _spanner("BatchCreateSessionsResponse")

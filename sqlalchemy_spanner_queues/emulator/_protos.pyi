@@ -45,7 +45,9 @@ class TransactionOptions(Message):
         strong: bool
         return_read_timestamp: bool
 
-    class ReadWrite(Message): ...
+    class ReadWrite(Message):
+        multiplexed_session_previous_transaction_id: bytes
+
     class PartitionedDml(Message): ...
 
     @property
@@ -242,6 +244,13 @@ class CreateSessionRequest(Message):
     database: str
     @property
     def session(self) -> Session: ...
+
+class GetSessionRequest(Message):
+    name: str
+
+class BatchCreateSessionsResponse(Message):
+    @property
+    def session(self) -> _Repeated[Session]: ...
 
 class ListSessionsRequest(Message):
     database: str

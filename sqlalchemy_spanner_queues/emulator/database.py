@@ -14,7 +14,8 @@ from .text.dialect import Dialect
 from .text.dialects import dialect_of
 from .text.information_schema import references, with_queues
 from .text.policies import Policy, policies
-from .upstream.api import UpstreamApi
+from .upstream.api import OWN_SESSION, UpstreamApi
+from .writing.client_sessions import ClientSessions
 from .writing.row_deletion import delete_expired
 from .writing.transactions import Transactions
 
@@ -26,6 +27,7 @@ class Database:
         self.path = path
         self.api = api
         self.transactions = Transactions(path, api)
+        self.sessions = ClientSessions(api)
         self.queues: dict[str, Queue] = {}
         self.changes = asyncio.Lock()
         """Held while a change of the schema is planned and made: the next one builds on it."""
@@ -102,7 +104,7 @@ class Database:
     async def reading_session(self) -> str:
         """Return the session for the gateway's own reads; it is made once."""
         if self._session is None:
-            self._session = await self.api.create_session(self.path)
+            self._session = await self.api.create_session(self.path, f"{OWN_SESSION}reader")
         return self._session
 
     def sent(self, names: Iterable[str]) -> None:

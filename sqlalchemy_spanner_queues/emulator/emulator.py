@@ -12,10 +12,9 @@ import grpc
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
-from ._grpc import CHANNEL_OPTIONS, blocking_method
+from ._grpc import CHANNEL_OPTIONS, CONTROL, blocking_method
 from .clients import Databases, make_client, make_engine
 from .gateway import GatewayProcess
-from .upstream.api import CONTROL
 from .upstream.find import choose_emulator
 
 if TYPE_CHECKING:

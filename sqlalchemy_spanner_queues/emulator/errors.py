@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import grpc
 
 from . import _protos as pb
 from .text.reading import Problem, SqlError
-from .transport import NONE, Metadata, RpcError
+from .transport import Metadata, RpcError
 
+_DETAILS: Final = "grpc-status-details-bin"
 _RETRY_INFO: Final = "google.rpc.retryinfo-bin"
 _RETRY_NANOSECONDS: Final = 10_000_000
 
@@ -18,14 +20,18 @@ class Refusal(RpcError):
     """A request that the gateway answers with an error of its own."""
 
     def __init__(self, code: grpc.StatusCode, details: str) -> None:
-        super().__init__(code, details, _retry_soon() if code is grpc.StatusCode.ABORTED else NONE)
+        super().__init__(code, details, Metadata.of(_trailing(code, details)))
 
 
-def _retry_soon() -> Metadata:
-    """Tell the client of an aborted transaction when to run it again; left alone it waits for seconds."""
-    soon = pb.RetryInfo()
-    soon.retry_delay.nanos = _RETRY_NANOSECONDS
-    return Metadata.of([(_RETRY_INFO, soon.SerializeToString())])
+def _trailing(code: grpc.StatusCode, details: str) -> Iterator[tuple[str, bytes]]:
+    status = pb.Status()
+    status.code, status.message = code_number(code), details
+    yield _DETAILS, status.SerializeToString()
+    if code is grpc.StatusCode.ABORTED:
+        # The client of an aborted transaction that is left alone waits for seconds.
+        soon = pb.RetryInfo()
+        soon.retry_delay.nanos = _RETRY_NANOSECONDS
+        yield _RETRY_INFO, soon.SerializeToString()
 
 
 def code_number(code: grpc.StatusCode) -> int:
@@ -42,6 +48,11 @@ def invalid(details: str) -> Refusal:
 def not_found(details: str) -> Refusal:
     """Make a NOT_FOUND."""
     return Refusal(grpc.StatusCode.NOT_FOUND, details)
+
+
+def in_use(details: str) -> Refusal:
+    """Make a FAILED_PRECONDITION."""
+    return Refusal(grpc.StatusCode.FAILED_PRECONDITION, details)
 
 
 def aborted(details: str) -> Refusal:

@@ -9,7 +9,7 @@ from google.api_core.exceptions import AlreadyExists, NotFound, OutOfRange
 
 from sqlalchemy_spanner_queues import MessageAlreadyAcknowledged, Receiver
 from tests.conformance.helpers import take_one
-from tests.emulator.words import GOOGLESQL, IN_BOTH_DIALECTS, POSTGRESQL
+from tests.emulator.words import IN_BOTH_DIALECTS
 from tests.emulator_faults.models import Done, Message
 from tests.emulator_faults.promises import LEASE_SECONDS, Scene, assert_promises
 
@@ -66,16 +66,8 @@ def test_commit_aborted(scene: Scene) -> None:
     assert_promises(scene)
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (GOOGLESQL, "UNKNOWN"),
-        (GOOGLESQL, "DEADLINE_EXCEEDED"),
-        (GOOGLESQL, "CANCELLED"),
-        (POSTGRESQL, "UNKNOWN"),
-    ],
-    indirect=["words"],
-)
+@pytest.mark.parametrize("code", ["UNKNOWN", "DEADLINE_EXCEEDED", "CANCELLED"])
+@IN_BOTH_DIALECTS
 def test_commit_lands_unheard(scene: Scene, code: str) -> None:
     """`Commit` is applied and ends in UNKNOWN, DEADLINE_EXCEEDED or CANCELLED.
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulator.helpers import ID
 from tests.emulator.words import IN_BOTH_DIALECTS
-from tests.emulator_faults.promises import LEASE_SECONDS, Scene, assert_promises
+from tests.emulator_faults.promises import LEASE_SECONDS, SCHEMAS, Scene, assert_promises
 
 
 def test_statement_aborted(scene: Scene) -> None:
@@ -93,6 +93,8 @@ def test_begin_fails(scene: Scene, after_apply: bool) -> None:
     scene.emulator.inject("BeginTransaction", code="INTERNAL", after_apply=after_apply)
     scene.client_sees(send_by_mutations, scene, 1)
     scene.queue_holds()
+    send_by_mutations(scene, 1)
+    scene.receiver_gets(1)
     assert_promises(scene)
 
 
@@ -156,10 +158,8 @@ def test_schema_change_lands_unheard(scene: Scene, code: str) -> None:
     """
     scene.send(1)
     scene.emulator.inject("UpdateDatabaseDdl", code=code, after_apply=True)
-    key = "Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)"
-    if scene.words.name == "postgresql":
-        key = "id bigint NOT NULL PRIMARY KEY, payload text NOT NULL)"
-    scene.client_sees(scene.session.ddl, f"CREATE QUEUE later ({key}")
+    create = SCHEMAS[scene.words.name][-1].replace("QUEUE q", "QUEUE later")
+    scene.client_sees(scene.session.ddl, create)
     assert any("CREATE QUEUE later" in statement for statement in scene.session.shown())
     scene.session.write("INSERT INTO later (Id, Payload) VALUES (7, 'x')")
     with scene.session.receive(f"SELECT * FROM {scene.words.receive('later')}") as received:

@@ -20,7 +20,7 @@ TEXT = "größer, длиннее 🚀 und so weiter"
 def read_broken(scene: Scene, rows: int) -> None:
     """Read a stream that breaks after so many rows, and raise its error."""
     with scene.session.receive() as received:
-        scene.deliveries += [row[ID] for row in received.take(rows)]
+        received.take(rows)
         error = received.end()
     assert error is not None
     raise error
@@ -179,4 +179,4 @@ def test_receive_is_cancelled(scene: Scene) -> None:
 
 def read_one_and_cancel(scene: Scene) -> None:
     with scene.session.receive() as received:
-        scene.deliveries.append(received.next()[ID])
+        received.next()

@@ -11,7 +11,7 @@ from ..errors import Refusal, code_number
 from ..state import State
 from . import asserting
 from .calls import Call
-from .enlist import SEQUENCE_STEP, Enlisted
+from .enlist import Enlisted
 from .prepare import Prepared, prepare
 
 
@@ -26,12 +26,14 @@ async def execute_batch_dml(state: State, call: Call, raw: bytes) -> bytes:
         if enlisted.transaction is None:
             return await call.forward(raw)
         request.session = enlisted.session
-        request.seqno *= SEQUENCE_STEP
         for ready in prepared:
             enlisted.transaction.sent |= ready.sent
         if any(ready.assertion for ready in prepared):
+            enlisted.transaction.extra[request.seqno] = len(prepared) - 1
+            request.seqno = enlisted.sequence(request.seqno)
             response = await _one_by_one(database, call, enlisted, request, prepared)
         else:
+            request.seqno = enlisted.sequence(request.seqno)
             answer = await call.forward(request.SerializeToString())
             if not enlisted.learns_id:
                 return answer

@@ -1,4 +1,4 @@
-"""Serve the ends and explicit beginnings of transactions, and the sessions that they live in."""
+"""Serve the ends and explicit beginnings of transactions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import grpc
 
 from .. import _protos as pb
 from ..database import Database
-from ..errors import code_number
+from ..errors import code_number, in_use
 from ..state import State
 from ..transport import RpcError
 from ..upstream.api import SPANNER
 from ..writing.mutations import names_queue_operation, translate_mutations
 from ..writing.transactions import ID_PREFIX, WriteTransaction
 from .calls import Call
+from .enlist import begun
 
 
 async def begin_transaction(state: State, call: Call, raw: bytes) -> bytes:
@@ -24,8 +25,13 @@ async def begin_transaction(state: State, call: Call, raw: bytes) -> bytes:
     partitioned = request.options.HasField("partitioned_dml")
     if not partitioned and not request.options.HasField("read_write"):
         return await call.forward(raw)
-    transactions = state.database(request.session).transactions
-    transaction = await transactions.start(request.session, partitioned=partitioned)
+    database = state.database(request.session)
+    transactions = database.transactions
+    if partitioned:
+        await database.sessions.check(request.session)
+        transaction = await transactions.start(request.session, partitioned=True)
+    else:
+        transaction = await begun(database, request.session, request.options)
     request.session = transaction.session
     try:
         answer = pb.Transaction.FromString(await call.forward(request.SerializeToString()))
@@ -44,9 +50,12 @@ async def rollback(state: State, call: Call, raw: bytes) -> bytes:
     if not request.transaction_id.startswith(ID_PREFIX):
         return await call.forward(raw)
     transactions = state.database(request.session).transactions
-    if transactions.outcome(request.transaction_id) is not None:
+    outcome = transactions.outcome(request.transaction_id)
+    if isinstance(outcome, bytes):
+        raise in_use("Cannot rollback a transaction after it has been committed.")
+    if outcome is not None:
         return b""
-    transaction = transactions.find(request.transaction_id)
+    transaction = transactions.find(request.transaction_id, request.session)
     request.session, request.transaction_id = transaction.session, transaction.upstream_id
     return await _finish(state.database(request.session), transaction, call, request.SerializeToString())
 
@@ -59,11 +68,14 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     if isinstance(outcome, bytes):
         # A client that did not hear the answer asks again, and gets the same one.
         return outcome
+    if outcome == "rolled back":
+        raise in_use("Cannot commit a transaction after it has been rolled back.")
     sent = await _translate(state, database, request.mutations)
     if request.HasField("single_use_transaction"):
+        await database.sessions.check(request.session)
         transaction = await database.transactions.start(request.session)
     elif request.transaction_id.startswith(ID_PREFIX):
-        transaction = database.transactions.find(request.transaction_id)
+        transaction = database.transactions.find(request.transaction_id, request.session)
         request.transaction_id = transaction.upstream_id
     else:
         return await call.forward(raw)
@@ -102,12 +114,12 @@ async def _last_request(
         answer = await call.forward(request, to_the_end=True)
     except RpcError as error:
         lost = error.code is grpc.StatusCode.ABORTED
-        transactions.end(transaction, "aborted" if lost else "ended", clean=False)
+        transactions.end(transaction, "aborted" if lost else error, clean=False)
         raise
     except BaseException:
         transactions.end(transaction, "ended", clean=False)
         raise
-    transactions.end(transaction, answer if committing else "ended", clean=True)
+    transactions.end(transaction, answer if committing else "rolled back", clean=True)
     if committing:
         database.sent(transaction.sent)
     return answer

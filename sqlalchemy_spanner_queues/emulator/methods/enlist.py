@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Final
 
 import grpc
 
@@ -12,8 +11,17 @@ from ..database import Database
 from ..transport import RpcError
 from ..writing.transactions import ID_PREFIX, WriteTransaction
 
-SEQUENCE_STEP: Final = 10_000
-"""How far apart the sequence numbers of statements go upstream: one may become several there."""
+
+async def begun(database: Database, session: str, options: pb.TransactionOptions) -> WriteTransaction:
+    """Begin a read-write transaction of a client's session when its turn has come.
+
+    Raises RpcError when there is no such session.
+    """
+    await database.sessions.check(session)
+    previous = options.read_write.multiplexed_session_previous_transaction_id
+    alone = database.sessions.has_one_transaction(session)
+    database.transactions.replace(session, previous, one_at_a_time=alone)
+    return await database.transactions.start(session)
 
 
 class Enlisted:
@@ -24,6 +32,7 @@ class Enlisted:
     """
 
     def __init__(self, database: Database, session: str, selector: pb.TransactionSelector) -> None:
+        self._database = database
         self._transactions = database.transactions
         self._selector = selector
         self._begins = selector.HasField("begin") and selector.begin.HasField("read_write")
@@ -33,9 +42,9 @@ class Enlisted:
 
     async def __aenter__(self) -> Enlisted:
         if self._begins:
-            self.transaction = await self._transactions.start(self.session)
+            self.transaction = await begun(self._database, self.session, self._selector.begin)
         elif self._selector.id.startswith(ID_PREFIX):
-            self.transaction = self._transactions.find(self._selector.id)
+            self.transaction = self._transactions.find(self._selector.id, self.session)
             self._selector.id = self.transaction.upstream_id
             if self.transaction.partitioned:
                 await self._transactions.take_turn(self.transaction)
@@ -48,6 +57,10 @@ class Enlisted:
     def learns_id(self) -> bool:
         """Whether the answer brings the id of a transaction that begins with this request."""
         return self._begins and not self._told
+
+    def sequence(self, number: int) -> int:
+        """Return the number that a statement of the client has upstream."""
+        return number if self.transaction is None else self.transaction.upstream_sequence(number)
 
     def begun(self, metadata: pb.ResultSetMetadata) -> None:
         """Note the upstream id from a request of the gateway's own, which came before the client's."""
@@ -72,9 +85,12 @@ class Enlisted:
         if transaction is None:
             return
         transaction.running -= 1
+        transaction.failed = error is not None
         self._transactions.touch(transaction)
         if isinstance(error, RpcError) and error.code is grpc.StatusCode.ABORTED:
             self._transactions.end(transaction, "aborted", clean=False)
-        elif transaction.partitioned or self.learns_id:
-            # The client never hears of the transaction, or all there is to it is done.
-            self._transactions.end(transaction, "ended", clean=transaction.partitioned and error is None)
+        elif transaction.partitioned:
+            self._transactions.rest(transaction)
+        elif self.learns_id:
+            # The client never hears of the transaction.
+            self._transactions.end(transaction, "ended", clean=False)

@@ -20,6 +20,7 @@ from ..text.ddl import Plan, Schema, restore, translate
 from ..text.dialect import MARK, Dialect
 from ..text.dialects import dialect_of
 from ..text.reading import SqlError
+from ..text.tokens import TokenError
 from ..upstream.api import OPERATIONS, UpstreamApi
 from ..upstream.native import mentions_queues
 from .calls import Call
@@ -105,7 +106,11 @@ async def create_database(state: State, call: Call, raw: bytes) -> bytes:
 
 
 def _name(create_statement: str, dialect: Dialect) -> str:
-    names = [token.name for token in dialect.tokenize(create_statement) if token.is_name]
+    try:
+        names = [token.name for token in dialect.tokenize(create_statement) if token.is_name]
+    except TokenError:
+        # Upstream refuses it with its own words.
+        return ""
     return names[-1] if names else ""
 
 

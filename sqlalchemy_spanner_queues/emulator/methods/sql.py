@@ -16,7 +16,7 @@ from ..text.functions import FunctionQuery
 from . import asserting
 from .calls import Call
 from .chunks import whole
-from .enlist import SEQUENCE_STEP, Enlisted
+from .enlist import Enlisted
 from .prepare import Prepared, prepare, queue_function, replace_sql
 from .receive import receive
 from .renew import renew
@@ -35,7 +35,7 @@ async def execute_sql(state: State, call: Call, raw: bytes) -> bytes:
         if enlisted.transaction is None:
             return await call.forward(request.SerializeToString() if changed else raw)
         enlisted.transaction.sent |= prepared.sent
-        request.seqno *= SEQUENCE_STEP
+        request.seqno = enlisted.sequence(request.seqno)
         await asserting.hold(database, enlisted, request, prepared.assertion)
         request.session = enlisted.session
         answer = await call.forward(request.SerializeToString())
@@ -86,7 +86,7 @@ async def _stream(
     async with Enlisted(database, request.session, request.transaction) as enlisted:
         if enlisted.transaction is not None:
             enlisted.transaction.sent |= prepared.sent
-            request.seqno *= SEQUENCE_STEP
+            request.seqno = enlisted.sequence(request.seqno)
             await asserting.hold(database, enlisted, request, prepared.assertion)
             request.session = enlisted.session
         if enlisted.transaction is not None or changed:

@@ -5,17 +5,23 @@ https://docs.cloud.google.com/spanner/docs/reference/rpc
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Final
+
+import grpc
+from google.protobuf.message import DecodeError
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from .. import transport
+from .._grpc import CONTROL
+from ..errors import Refusal
 from ..methods import batch_dml, commits, reads, schema, sessions, sql
 from ..methods.calls import Call
 from ..state import State
 from ..transport import Context, Handler
-from ..upstream.api import CONTROL, DATABASE_ADMIN, SPANNER, UpstreamApi
+from ..upstream.api import DATABASE_ADMIN, SPANNER, UpstreamApi
 from . import journal
 from .control import serve_control
 from .faulty import begin
@@ -32,6 +38,8 @@ UNARY: Final[dict[str, Unary]] = {
     SPANNER + "Commit": commits.commit,
     SPANNER + "Rollback": commits.rollback,
     SPANNER + "CreateSession": sessions.create_session,
+    SPANNER + "BatchCreateSessions": sessions.batch_create_sessions,
+    SPANNER + "ListSessions": sessions.list_sessions,
     SPANNER + "DeleteSession": sessions.delete_session,
     DATABASE_ADMIN + "UpdateDatabaseDdl": schema.update_database_ddl,
     DATABASE_ADMIN + "CreateDatabase": schema.create_database,
@@ -80,7 +88,7 @@ class Gateway:
     def _unary(self, method: str, handle: Unary) -> Callable[[bytes, Context], Awaitable[bytes]]:
         async def serve(raw: bytes, context: Context) -> bytes:
             call = self._call(method, context)
-            with journal.request(call.name, raw):
+            with journal.request(call.name, raw), _readable():
                 faulty = await begin(self._state, call, raw)
                 answer = await handle(self._state, call, raw)
                 if faulty is not None:
@@ -92,7 +100,7 @@ class Gateway:
     def _streaming(self, method: str, handle: Streaming) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
         async def serve(raw: bytes, context: Context) -> AsyncIterator[bytes]:
             call = self._call(method, context)
-            with journal.request(call.name, raw):
+            with journal.request(call.name, raw), _readable():
                 faulty = await begin(self._state, call, raw)
                 chunks = handle(self._state, call, raw)
                 async for chunk in faulty.stream(chunks) if faulty else chunks:
@@ -104,6 +112,15 @@ class Gateway:
         call = Call(method, context, self._state.api)
         self._state.requests[call.name] += 1
         return call
+
+
+@contextmanager
+def _readable() -> Generator[None]:
+    """Answer a request that is no message of its method as gRPC's own servers do."""
+    try:
+        yield
+    except DecodeError as error:
+        raise Refusal(grpc.StatusCode.INTERNAL, "") from error
 
 
 class GatewayServer:

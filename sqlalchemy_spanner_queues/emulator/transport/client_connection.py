@@ -40,7 +40,7 @@ class ClientConnection(Connection):
     @property
     def takes_streams(self) -> bool:
         """Whether a stream may be opened now."""
-        return not self._leaving and len(self.streams) < self.most_streams
+        return not self._leaving and len(self.streams.open) < self.most_streams
 
     async def freed(self) -> None:
         """Wait until a stream has ended, or the connection is no longer usable."""
@@ -52,8 +52,8 @@ class ClientConnection(Connection):
         """Open a stream and send the request, or its beginning."""
         self.last_stream_id = stream_id = self.last_stream_id + 2 if self.last_stream_id else 1
         self._leaving |= stream_id + 2 > h2.LARGEST_STREAM_ID
-        stream = ClientStream(self.link, stream_id, self.forget)
-        self.streams[stream_id] = stream
+        stream = ClientStream(self.link, self.streams, stream_id)
+        self.streams.open[stream_id] = stream
         block = self._block_of(method, timeout) + metadata.wire
         head = self.link.headers(stream_id, block, end=False)
         body = stream.whole(request, last=True)
@@ -61,14 +61,13 @@ class ClientConnection(Connection):
             stream.unsent = request
         self.link.write_now(head + (body or b""))
         if timeout is not None:
-            stream.expire_at(self.link.loop.time() + timeout)
+            stream.expire_in(timeout)
         return stream
 
-    def forget(self, stream_id: int) -> None:
+    def stream_ended(self) -> None:
         """Let another stream have the place of one that has ended."""
-        super().forget(stream_id)
         self._wake()
-        if self._leaving and not self.streams:
+        if self._leaving and not self.streams.open:
             self.link.close()
 
     def open_stream(self, stream_id: int) -> Stream | None:
@@ -80,11 +79,11 @@ class ClientConnection(Connection):
     def receive_goodbye(self, last_stream_id: int) -> None:
         """Open no more streams; those that the server will not serve have ended."""
         self._leaving = True
-        for stream in list(self.streams.values()):
+        for stream in list(self.streams.open.values()):
             if stream.id > last_stream_id and isinstance(stream, ClientStream):
                 stream.refuse()
         self._wake()
-        if not self.streams:
+        if not self.streams.open:
             self.link.close()
 
     def close(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:

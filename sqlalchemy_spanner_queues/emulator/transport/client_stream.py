@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from math import inf
 from typing import NamedTuple
 
 import grpc
@@ -13,6 +13,7 @@ from .metadata import NONE, Field, Metadata
 from .protocol import ErrorCode
 from .statuses import RpcError, status_of, status_of_reset
 from .stream import Stream
+from .streams import Streams
 
 
 class Answer(NamedTuple):
@@ -32,7 +33,6 @@ class ClientStream(Stream):
 
     __slots__ = (
         "_begun",
-        "_deadline",
         "_ended",
         "_error",
         "_waiting",
@@ -42,8 +42,8 @@ class ClientStream(Stream):
         "unsent",
     )
 
-    def __init__(self, link: Link, stream_id: int, forget: Callable[[int], object]) -> None:
-        super().__init__(link, stream_id, forget)
+    def __init__(self, link: Link, streams: Streams, stream_id: int) -> None:
+        super().__init__(link, streams, stream_id)
         self.initial = NONE
         self.trailing = NONE
         self.unsent: bytes | None = None
@@ -51,16 +51,11 @@ class ClientStream(Stream):
         self._begun = False
         self._ended = False
         self._error: RpcError | None = None
-        self._deadline: asyncio.TimerHandle | None = None
         self._waiting: asyncio.Future[None] | None = None
-
-    def expire_at(self, time: float) -> None:
-        """End the call at a time of the loop's clock."""
-        self._deadline = self.link.loop.call_at(time, self._expire)
 
     def time_left(self) -> float | None:
         """Return how long it is until the call is ended, in seconds."""
-        return None if self._deadline is None else self._deadline.when() - self.link.loop.time()
+        return None if self.deadline == inf else self.deadline - self.link.loop.time()
 
     async def answer(self) -> Answer:
         """Wait for the one message of the call and its end.
@@ -136,7 +131,8 @@ class ClientStream(Stream):
             message, self.unsent = self.unsent, None
             await self.send_in_pieces(message, last=True)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """End the call."""
         self._break_off(RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"))
 
     def _break_off(self, error: RpcError) -> None:
@@ -148,8 +144,6 @@ class ClientStream(Stream):
         self._ended = True
         self._error = error
         self.trailing = trailing
-        if self._deadline is not None:
-            self._deadline.cancel()
         if error is None and self._reader.partial:
             self._error = RpcError(grpc.StatusCode.INTERNAL, "the stream ended within a message")
         self.end()

@@ -16,6 +16,7 @@ from .header_blocks import HeaderDecoder
 from .link import Link
 from .protocol import ConnectionFault, ErrorCode
 from .stream import STREAM_WINDOW, Stream
+from .streams import Streams
 from .windows import ReceiveWindow
 
 # What a stream does not read is held back by the stream's own window, so that no stream stops the others.
@@ -42,7 +43,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, server: bool) -> None:
         self.link = Link(loop)
-        self.streams: dict[int, Stream] = {}
+        self.streams = Streams(loop, self.stream_ended)
         self.last_stream_id = 0
         self.last_served_id = 0
         self.most_streams = h2.LARGEST_STREAM_ID
@@ -56,6 +57,9 @@ class Connection(asyncio.Protocol):
     def open_stream(self, stream_id: int) -> Stream | None:
         """Make a stream that the peer opens; None when the block is of one that has ended."""
         raise NotImplementedError
+
+    def stream_ended(self) -> None:
+        """Take note that there is one stream less."""
 
     def receive_goodbye(self, last_stream_id: int) -> None:
         """Take note that the peer serves no stream above the last."""
@@ -84,8 +88,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all streams."""
         self.link.lose()
-        for stream in list(self.streams.values()):
-            stream.lose()
+        self.streams.lose()
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -98,10 +101,6 @@ class Connection(asyncio.Protocol):
         self.link.resume()
 
     # Ending.
-
-    def forget(self, stream_id: int) -> None:
-        """Take note that a stream has ended."""
-        self.streams.pop(stream_id, None)
 
     def say_goodbye(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
         """Ask the peer to open no more streams."""
@@ -157,7 +156,7 @@ class Connection(asyncio.Protocol):
 
     def _receive_block(self, flags: int, stream_id: int, block: bytes) -> None:
         fields = self._headers.decode(block)
-        stream = self.streams.get(stream_id) or self.open_stream(stream_id)
+        stream = self.streams.open.get(stream_id) or self.open_stream(stream_id)
         if stream is not None:
             stream.receive_headers(fields, bool(flags & h2.END_STREAM))
 
@@ -213,11 +212,11 @@ class Connection(asyncio.Protocol):
         if size > h2.LARGEST_WINDOW:
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window of {size} bytes")
         change, self.link.stream_window = size - self.link.stream_window, size
-        for stream in self.streams.values():
+        for stream in self.streams.open.values():
             stream.widen(change)
 
     def _stream(self, stream_id: int) -> Stream | None:
-        stream = self.streams.get(stream_id)
+        stream = self.streams.open.get(stream_id)
         if stream is None and not 0 < stream_id <= self.last_stream_id:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"stream {stream_id} is not open")
         return stream

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NoReturn, TypeAlias
 
 import grpc
@@ -20,13 +21,10 @@ class Context:
     status OK; ``peer`` is where the client is.
     """
 
-    __slots__ = ("_deadline", "_stream", "initial", "metadata", "method", "peer", "trailing")
+    __slots__ = ("_stream", "initial", "metadata", "method", "peer", "trailing")
 
-    def __init__(
-        self, stream: Stream, method: str, metadata: Metadata, peer: str, deadline: float | None
-    ) -> None:
+    def __init__(self, stream: Stream, method: str, metadata: Metadata, peer: str) -> None:
         self._stream = stream
-        self._deadline = deadline
         self.method = method
         self.metadata = metadata
         self.peer = peer
@@ -35,7 +33,8 @@ class Context:
 
     def time_remaining(self) -> float | None:
         """Return what is left of the client's deadline in seconds; None when there is none."""
-        return None if self._deadline is None else max(self._deadline - self._stream.link.loop.time(), 0.0)
+        deadline = self._stream.deadline
+        return None if deadline == inf else max(deadline - self._stream.link.loop.time(), 0.0)
 
     @property
     def is_active(self) -> bool:

@@ -56,8 +56,8 @@ class ServerConnection(Connection):
         if stream_id <= self.last_stream_id:
             return None
         self.last_stream_id = self.last_served_id = stream_id
-        stream = ServerStream(self.link, stream_id, self.forget, self._serving, self._peer)
-        self.streams[stream_id] = stream
+        stream = ServerStream(self.link, self.streams, stream_id, self._serving, self._peer)
+        self.streams.open[stream_id] = stream
         return stream
 
     def receive_goodbye(self, last_stream_id: int) -> None:
@@ -65,7 +65,7 @@ class ServerConnection(Connection):
 
     def tasks(self) -> list[asyncio.Task[None]]:
         """Return the handlers that run."""
-        streams = [stream for stream in self.streams.values() if isinstance(stream, ServerStream)]
+        streams = [stream for stream in self.streams.open.values() if isinstance(stream, ServerStream)]
         return [stream.task for stream in streams if stream.task is not None]
 
 
@@ -104,7 +104,7 @@ class Server:
     async def _close_connections(self, grace: float) -> None:
         connections = list(self._connections)
         for connection in connections:
-            if connection.streams:
+            if connection.streams.open:
                 connection.link.abort()
             else:
                 connection.link.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from .metadata import Field, Metadata, literal
 from .protocol import ErrorCode
 from .statuses import OK, RpcError, status_block
 from .stream import Stream
+from .streams import Streams
 from .timeouts import parse_timeout
 
 logger = logging.getLogger(__name__)
@@ -37,17 +38,14 @@ class Serving:
 class ServerStream(Stream):
     """A call that a client makes; ``task`` runs its handler."""
 
-    __slots__ = ("_context", "_deadline", "_head_sent", "_peer", "_serving", "task")
+    __slots__ = ("_context", "_head_sent", "_peer", "_serving", "task")
 
-    def __init__(
-        self, link: Link, stream_id: int, forget: Callable[[int], object], serving: Serving, peer: str
-    ) -> None:
-        super().__init__(link, stream_id, forget)
+    def __init__(self, link: Link, streams: Streams, stream_id: int, serving: Serving, peer: str) -> None:
+        super().__init__(link, streams, stream_id)
         self.task: asyncio.Task[None] | None = None
         self._serving = serving
         self._peer = peer
         self._context: Context | None = None
-        self._deadline: asyncio.TimerHandle | None = None
         self._head_sent = False
 
     # Receiving.
@@ -92,25 +90,22 @@ class ServerStream(Stream):
 
     def _begin(self, fields: list[Field]) -> Context:
         method = timeout = b""
-        for name, value in [(other.name, other.value) for other in fields if not other.wire]:
-            if name == b":path":
-                method = value
-            elif name == b"grpc-timeout":
-                timeout = value
-            elif name == b"grpc-encoding":
-                self._reader.encoding = value
-        deadline = self._set_deadline(timeout)
-        return Context(self, method.decode("latin-1"), Metadata(fields), self._peer, deadline)
-
-    def _set_deadline(self, timeout: bytes) -> float | None:
+        for other in fields:
+            if other.wire:
+                continue
+            if other.name == b":path":
+                method = other.value
+            elif other.name == b"grpc-timeout":
+                timeout = other.value
+            elif other.name == b"grpc-encoding":
+                self._reader.encoding = other.value
         seconds = parse_timeout(timeout) if timeout else None
-        if seconds is None:
-            return None
-        deadline = self.link.loop.time() + seconds
-        self._deadline = self.link.loop.call_at(deadline, self._expire)
-        return deadline
+        if seconds is not None:
+            self.expire_in(seconds)
+        return Context(self, method.decode("latin-1"), Metadata(fields), self._peer)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """End the call, and cancel the handler."""
         self.fail(RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"))
         self._stop()
 
@@ -126,8 +121,6 @@ class ServerStream(Stream):
         super().end()
         # The two know each other, and would have to wait for the garbage collector.
         self._context = None
-        if self._deadline is not None:
-            self._deadline.cancel()
 
     # Sending.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from math import inf
+from typing import TYPE_CHECKING, Final
 
 from . import protocol as h2
 from .frames import frame, reset, window_update
@@ -15,20 +15,27 @@ from .protocol import ConnectionFault, ErrorCode
 from .statuses import RpcError
 from .windows import ReceiveWindow
 
+if TYPE_CHECKING:
+    from .streams import Streams
+
 STREAM_WINDOW: Final = 1 << 20
 """How much a peer may send on a stream ahead of what is read, in bytes; a larger message is let through."""
 
 
 class Stream:
-    """A stream; the side that it is on tells what a header block, the end and a break mean."""
+    """A stream; the side that it is on tells what a header block, the end and a break mean.
+
+    ``deadline`` is a time of the loop's clock, ``send_window`` what may still be sent in bytes.
+    """
 
     __slots__ = (
-        "_forget",
         "_held",
         "_messages",
         "_reader",
+        "_streams",
         "_unread",
         "_window",
+        "deadline",
         "id",
         "is_open",
         "link",
@@ -36,13 +43,14 @@ class Stream:
         "send_window",
     )
 
-    def __init__(self, link: Link, stream_id: int, forget: Callable[[int], object]) -> None:
+    def __init__(self, link: Link, streams: Streams, stream_id: int) -> None:
         self.id = stream_id
         self.link = link
         self.send_window = link.stream_window
         self.is_open = True
         self.remote_ended = False
-        self._forget = forget
+        self.deadline = inf
+        self._streams = streams
         self._reader = MessageReader()
         self._messages: deque[bytes] = deque()
         self._window = ReceiveWindow(STREAM_WINDOW)
@@ -67,9 +75,18 @@ class Stream:
         """Take note that the connection is gone."""
         raise NotImplementedError
 
+    def expire(self) -> None:
+        """End the call: its deadline has passed."""
+        raise NotImplementedError
+
     def fail(self, error: RpcError) -> None:
         """End the call: what arrived cannot be read."""
         raise NotImplementedError
+
+    def expire_in(self, seconds: float) -> None:
+        """Set the deadline."""
+        self.deadline = self.link.loop.time() + seconds
+        self._streams.expire_at(self.deadline)
 
     # Receiving.
 
@@ -144,7 +161,7 @@ class Stream:
         """Forget the stream: nothing more is read or sent."""
         if self.is_open:
             self.is_open = False
-            self._forget(self.id)
+            self._streams.remove(self.id)
             self.link.unblock(self.id)
 
     def reset(self, code: ErrorCode) -> None:

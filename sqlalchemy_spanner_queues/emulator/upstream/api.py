@@ -19,8 +19,8 @@ from ..transport import Channel
 SPANNER: Final = "/google.spanner.v1.Spanner/"
 DATABASE_ADMIN: Final = "/google.spanner.admin.database.v1.DatabaseAdmin/"
 OPERATIONS: Final = "/google.longrunning.Operations/"
-CONTROL: Final = "/sqlalchemy_spanner_queues.emulator.Control/"
-"""The gateway's own service."""
+OWN_SESSION: Final = "spanner-queues-"
+"""What the labels of the gateway's own sessions begin with; clients do not see them."""
 INTERNAL_TIMEOUT_SECONDS: Final = 60.0
 _DIALECT: Final = (
     "SELECT option_value FROM information_schema.database_options WHERE option_name = 'database_dialect'"
@@ -61,12 +61,11 @@ class UpstreamApi:
         finally:
             call.cancel()
 
-    async def create_session(self, database: str, label: str = "") -> str:
-        """Make a session, perhaps with a label, and return its name."""
+    async def create_session(self, database: str, label: str) -> str:
+        """Make a session with a label and return its name."""
         request = pb.CreateSessionRequest()
         request.database = database
-        if label:
-            request.session.labels[label] = "yes"
+        request.session.labels[label] = "yes"
         answer = await self.unary(SPANNER + "CreateSession", request)
         return pb.Session.FromString(answer).name
 

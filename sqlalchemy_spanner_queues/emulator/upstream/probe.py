@@ -9,8 +9,7 @@ from typing import Final
 
 import grpc
 
-from .._grpc import blocking_method
-from .api import CONTROL
+from .._grpc import CONTROL, blocking_method
 
 PING_SECONDS: Final = 2.0
 """How long an answer may take that ought to come at once."""

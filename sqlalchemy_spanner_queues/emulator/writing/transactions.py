@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,12 +19,14 @@ import grpc
 from .. import _protos as pb
 from ..errors import Refusal, aborted
 from ..transport import RpcError
-from ..upstream.api import SPANNER, UpstreamApi
-from .turns import Holder, Turns
+from ..upstream.api import OWN_SESSION, SPANNER, UpstreamApi
+from .turns import FAILED_IDLE_SECONDS, IDLE_SECONDS, Holder, Turns
 
 ID_PREFIX: Final = b"spanner-queues/"
 _REMEMBERED_OUTCOMES: Final = 4096
-_WRITER: Final = "spanner-queues-writer"
+_RESTING_AT_MOST: Final = 16
+_WRITER: Final = f"{OWN_SESSION}writer"
+_IS_OVER: Final = "Cannot read or query using a transaction after it has been committed or rolledback."
 
 _OVER: Final = (
     grpc.StatusCode.ABORTED,
@@ -33,8 +35,8 @@ _OVER: Final = (
     grpc.StatusCode.UNAVAILABLE,
 )
 
-Outcome = Literal["aborted", "ended"] | bytes
-"""How a transaction ended; bytes are the answer to its commit."""
+Outcome = Literal["aborted", "rolled back", "ended"] | bytes | RpcError
+"""How a transaction ended; bytes and errors are the answer to its commit."""
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +44,8 @@ class WriteTransaction:
     """A transaction that writes.
 
     ``sent`` names the queues that it may have sent to; ``held`` are the sequence numbers of statements whose
-    assertion was found to hold.
+    assertion was found to hold, ``extra`` how many more statements than one some became upstream; ``failed``
+    tells that its last request did.
     """
 
     client_session: str
@@ -55,7 +58,19 @@ class WriteTransaction:
     since: float = 0.0
     sent: set[str] = field(default_factory=lambda: set[str]())
     held: set[int] = field(default_factory=lambda: set[int]())
+    extra: dict[int, int] = field(default_factory=lambda: dict[int, int]())
+    failed: bool = False
     ending: asyncio.Task[bytes] | None = None
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long it may be silent while others wait."""
+        # A client that gives up after an error often does not say so.
+        return FAILED_IDLE_SECONDS if self.failed else IDLE_SECONDS
+
+    def upstream_sequence(self, number: int) -> int:
+        """Return the number that a statement has upstream."""
+        return number + sum(more for other, more in self.extra.items() if other < number)
 
 
 class Transactions:
@@ -70,6 +85,7 @@ class Transactions:
         self._sessions: set[str] = set()
         self._idle_sessions: list[str] = []
         self._is_alone = False
+        self._resting: deque[WriteTransaction] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, client_session: str, *, partitioned: bool = False) -> WriteTransaction:
@@ -102,20 +118,41 @@ class Transactions:
         transaction.since = asyncio.get_running_loop().time()
         self.touch(transaction)
 
-    def find(self, transaction_id: bytes) -> WriteTransaction:
-        """Find an open transaction by the id that the client knows.
+    def find(self, transaction_id: bytes, client_session: str) -> WriteTransaction:
+        """Find an open transaction of a session by the id that the client knows.
 
-        Raises Refusal: ABORTED when it lost its turn, FAILED_PRECONDITION when it has ended.
+        Raises RpcError: ABORTED when it lost its turn, FAILED_PRECONDITION when it has ended.
         """
         transaction = self._open.get(transaction_id)
-        if transaction is not None:
+        if transaction is not None and transaction.client_session == client_session:
             return transaction
         outcome = self._outcomes.get(transaction_id)
         if outcome == "aborted":
             raise aborted("Transaction was aborted: it was idle while others waited, or its client was gone.")
+        if isinstance(outcome, RpcError):
+            raise outcome
         if outcome is None:
             raise Refusal(grpc.StatusCode.NOT_FOUND, "Transaction not found.")
-        raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, "Transaction has already ended.")
+        raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, _IS_OVER)
+
+    def replace(self, client_session: str, previous: bytes, *, one_at_a_time: bool) -> None:
+        """Give up what a new transaction of a session takes the place of.
+
+        A client names the ``previous`` one when it runs an aborted transaction again; a session that has
+        ``one_at_a_time`` gives up its last.
+        """
+        for transaction in list(self._open.values()):
+            in_session = transaction.client_session == client_session and not transaction.partitioned
+            if transaction.id == previous or (one_at_a_time and in_session):
+                self.end(transaction, "aborted", clean=False)
+
+    def rest(self, transaction: WriteTransaction) -> None:
+        """Pass the turn on from partitioned DML, which nobody ends; the last ones stay known."""
+        self._turns.release(transaction)
+        if transaction not in self._resting:
+            self._resting.append(transaction)
+        if len(self._resting) > _RESTING_AT_MOST:
+            self.end(self._resting.popleft(), "ended", clean=True)
 
     def open(self, transaction_id: bytes) -> WriteTransaction | None:
         """Return an open transaction, or None."""

@@ -14,6 +14,9 @@ from typing import Final, Protocol
 IDLE_SECONDS: Final = 4.0
 """How long a transaction may be silent while others wait."""
 
+FAILED_IDLE_SECONDS: Final = 0.5
+"""The same after one of its requests has failed."""
+
 HELD_SECONDS: Final = 60.0
 """How long a transaction may last in all while others wait, unless a request of it is running."""
 
@@ -29,6 +32,11 @@ class Holder(Protocol):
     @property
     def last_active(self) -> float:
         """When its last request ended (loop time, seconds)."""
+        ...
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long it may be silent while others wait."""
         ...
 
     @property
@@ -97,6 +105,6 @@ class Turns:
     def _patience(holder: Holder) -> float:
         now = asyncio.get_running_loop().time()
         if holder.running:
-            return IDLE_SECONDS / 4
-        left = min(holder.last_active + IDLE_SECONDS, holder.since + HELD_SECONDS) - now
-        return min(left, IDLE_SECONDS / 4)
+            return FAILED_IDLE_SECONDS
+        left = min(holder.last_active + holder.idle_seconds, holder.since + HELD_SECONDS) - now
+        return min(left, FAILED_IDLE_SECONDS)

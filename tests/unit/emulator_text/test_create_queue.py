@@ -61,7 +61,7 @@ def test_columns_keep_their_order_and_the_key_has_its_own() -> None:
                 "CREATE QUEUE q (\n  UserId INT64,\n"
                 "  At TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp=true),\n"
                 "  Half INT64 AS (UserId / 2) STORED HIDDEN,\n  Payload STRING(MAX) NOT NULL,\n"
-                ") PRIMARY KEY(UserId, At, Half),\n  INTERLEAVE IN PARENT Users ON DELETE CASCADE,\n"
+                ") PRIMARY KEY(UserId, `At`, Half),\n  INTERLEAVE IN PARENT Users ON DELETE CASCADE,\n"
                 "  ROW DELETION POLICY (OLDER_THAN(At, INTERVAL 7 DAY))"
             ),
         ),

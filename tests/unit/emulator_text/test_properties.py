@@ -42,10 +42,13 @@ SQL = st.one_of(
     ),
     st.lists(st.sampled_from([*WORDS.split(" "), " ", "\n"])).map("".join),
 )
+PATIENT = settings(deadline=None)
+PATIENT_AND_THOROUGH = settings(deadline=None, max_examples=300)
 DIALECTS = pytest.mark.parametrize("dialect", BOTH, ids=named)
 
 
 @DIALECTS
+@PATIENT
 @given(sql=SQL)
 def test_tokens_neither_lose_nor_invent_text(dialect: Dialect, sql: str) -> None:
     with suppress(TokenError):
@@ -60,6 +63,7 @@ def test_tokens_neither_lose_nor_invent_text(dialect: Dialect, sql: str) -> None
 
 
 @DIALECTS
+@PATIENT
 @given(text=st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_quoted_text_is_one_token(dialect: Dialect, text: str) -> None:
     (string,) = dialect.tokenize(dialect.quote_string(text))
@@ -87,7 +91,7 @@ def read_anything(dialect: Dialect, sql: str) -> dict[str, Callable[[], Any]]:
 
 
 @DIALECTS
-@settings(max_examples=300)
+@PATIENT_AND_THOROUGH
 @given(sql=SQL)
 def test_any_text_is_read_or_refused(dialect: Dialect, sql: str) -> None:
     for read in read_anything(dialect, sql).values():
@@ -96,7 +100,7 @@ def test_any_text_is_read_or_refused(dialect: Dialect, sql: str) -> None:
 
 
 @DIALECTS
-@settings(max_examples=300)
+@PATIENT_AND_THOROUGH
 @given(sql=SQL)
 def test_any_text_passes_what_never_refuses(dialect: Dialect, sql: str) -> None:
     schema = Schema(queues(dialect))
@@ -112,6 +116,7 @@ def test_any_text_passes_what_never_refuses(dialect: Dialect, sql: str) -> None:
 
 
 @DIALECTS
+@PATIENT
 @given(sql=SQL)
 def test_a_found_function_can_be_replaced(dialect: Dialect, sql: str) -> None:
     call = "RECEIVE_q()" if dialect is GOOGLESQL else "spanner.receive_q()"
@@ -123,6 +128,7 @@ def test_a_found_function_can_be_replaced(dialect: Dialect, sql: str) -> None:
 
 
 @DIALECTS
+@PATIENT
 @given(sql=SQL)
 def test_a_clock_that_stands_still_changes_nothing(dialect: Dialect, sql: str) -> None:
     assert at_moved_clock(sql, 0.0, dialect) == sql
@@ -176,17 +182,20 @@ def check_definition(sql: str, dialect: Dialect) -> None:
         assert (shown, schema.queues) == ([written], {queue.name.lower(): queue})
 
 
+@PATIENT
 @given(sql=definitions(GOOGLESQL))
 def test_a_definition_of_googlesql_comes_back(sql: str) -> None:
     check_definition(sql, GOOGLESQL)
 
 
+@PATIENT
 @given(sql=definitions(POSTGRESQL))
 def test_a_definition_of_postgresql_comes_back(sql: str) -> None:
     check_definition(sql, POSTGRESQL)
 
 
 @DIALECTS
+@PATIENT
 @given(names=st.lists(NAMES, min_size=1, max_size=5, unique_by=str.lower))
 def test_every_queue_is_found_by_its_own_function(dialect: Dialect, names: list[str]) -> None:
     known = {name.lower(): queue_named(name, dialect) for name in [*names, *(f"receive_{n}" for n in names)]}
