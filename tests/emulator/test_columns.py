@@ -89,16 +89,17 @@ def test_hidden_and_computed_columns(empty: Session, words: Words, create: str, 
         (
             GOOGLESQL,
             (
-                "CREATE QUEUE `Order` (`Group` INT64, `Select` STRING(9), offset INT64, Hidden INT64, returning BOOL,"
-                " PAYLOAD STRING(MAX) NOT NULL) PRIMARY KEY (`group`, OFFSET, `select` DESC, hidden, returning)"
+                "CREATE QUEUE `Order` (`Group` INT64, `Select` STRING(9), offset INT64, Hidden INT64,"
+                " returning BOOL, PAYLOAD STRING(MAX) NOT NULL)"
+                " PRIMARY KEY (`group`, OFFSET, `select` DESC, hidden, returning)"
             ),
             ("`Group`", "`Select`", "offset", "Hidden", "returning"),
         ),
         (
             POSTGRESQL,
             (
-                'CREATE QUEUE "Order" ("Group" bigint, "select" text, hash bigint, HIDDEN bigint, qualify boolean,'
-                ' payload text NOT NULL, PRIMARY KEY ("Group", HASH, "select", hidden, qualify))'
+                'CREATE QUEUE "Order" ("Group" bigint, "select" text, hash bigint, HIDDEN bigint,'
+                ' qualify boolean, payload text NOT NULL, PRIMARY KEY ("Group", HASH, "select", hidden, qualify))'
             ),
             ('"Group"', '"select"', "hash", "hidden", "qualify"),
         ),

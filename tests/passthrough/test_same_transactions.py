@@ -198,7 +198,7 @@ def test_a_second_statement_of_partitioned_dml(twins: Twins) -> None:
         yield twin.ask("ExecuteSql", sql=delete, transaction=begun.began, seqno=1)
         yield twin.ask("ExecuteSql", sql=update, transaction=begun.began, seqno=2)
 
-    same(twins, script, "OK", "OK", "OK")
+    same(twins, script, "OK", "OK", "INVALID_ARGUMENT")
 
 
 def test_partitioned_dml_that_is_begun_by_its_statement(twins: Twins) -> None:

@@ -27,11 +27,14 @@ async def begin_transaction(state: State, call: Call, raw: bytes) -> bytes:
         return await call.forward(raw)
     database = state.database(request.session)
     transactions = database.transactions
-    if partitioned:
-        await database.sessions.check(request.session)
+    if not partitioned:
+        transaction = await begun(database, request.session, request.options)
+    elif await database.sessions.exists(request.session):
         transaction = await transactions.start(request.session, partitioned=True)
     else:
-        transaction = await begun(database, request.session, request.options)
+        transaction = None
+    if transaction is None:
+        return await call.forward(raw)
     request.session = transaction.session
     try:
         answer = pb.Transaction.FromString(await call.forward(request.SerializeToString()))
@@ -56,6 +59,8 @@ async def rollback(state: State, call: Call, raw: bytes) -> bytes:
     if outcome is not None:
         return b""
     transaction = transactions.find(request.transaction_id, request.session)
+    if transaction is None:
+        return await call.forward(raw)
     request.session, request.transaction_id = transaction.session, transaction.upstream_id
     return await _finish(state.database(request.session), transaction, call, request.SerializeToString())
 
@@ -71,17 +76,24 @@ async def commit(state: State, call: Call, raw: bytes) -> bytes:
     if outcome == "rolled back":
         raise in_use("Cannot commit a transaction after it has been rolled back.")
     sent = await _translate(state, database, request.mutations)
-    if request.HasField("single_use_transaction"):
-        await database.sessions.check(request.session)
-        transaction = await database.transactions.start(request.session)
-    elif request.transaction_id.startswith(ID_PREFIX):
-        transaction = database.transactions.find(request.transaction_id, request.session)
-        request.transaction_id = transaction.upstream_id
-    else:
+    transaction = await _committed(database, request)
+    if transaction is None:
         return await call.forward(raw)
+    if request.transaction_id:
+        request.transaction_id = transaction.upstream_id
     transaction.sent |= sent
     request.session = transaction.session
     return await _finish(database, transaction, call, request.SerializeToString(), committing=True)
+
+
+async def _committed(database: Database, request: pb.CommitRequest) -> WriteTransaction | None:
+    """Return the transaction that a request commits; None when it is nothing that the gateway knows."""
+    if request.transaction_id.startswith(ID_PREFIX):
+        return database.transactions.find(request.transaction_id, request.session)
+    single = request.HasField("single_use_transaction")
+    if single and await database.sessions.exists(request.session):
+        return await database.transactions.start(request.session)
+    return None
 
 
 async def _translate(state: State, database: Database, mutations: pb.MutationList) -> set[str]:

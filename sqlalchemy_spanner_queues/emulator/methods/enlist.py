@@ -12,12 +12,12 @@ from ..transport import RpcError
 from ..writing.transactions import ID_PREFIX, WriteTransaction
 
 
-async def begun(database: Database, session: str, options: pb.TransactionOptions) -> WriteTransaction:
-    """Begin a read-write transaction of a client's session when its turn has come.
-
-    Raises RpcError when there is no such session.
-    """
-    await database.sessions.check(session)
+async def begun(
+    database: Database, session: str, options: pb.TransactionOptions
+) -> WriteTransaction | None:
+    """Begin a read-write transaction of a client's session when its turn has come; None without a session."""
+    if not await database.sessions.exists(session):
+        return None
     previous = options.read_write.multiplexed_session_previous_transaction_id
     alone = database.sessions.has_one_transaction(session)
     database.transactions.replace(session, previous, one_at_a_time=alone)
@@ -28,7 +28,7 @@ class Enlisted:
     """The part of a transaction that one request plays; an async context manager.
 
     Inside of it the selector and ``session`` are the upstream ones. ``transaction`` is None when the request
-    is in no read-write transaction and passes untouched.
+    is in no read-write transaction, or in none that is known, and passes untouched.
     """
 
     def __init__(self, database: Database, session: str, selector: pb.TransactionSelector) -> None:
@@ -45,9 +45,10 @@ class Enlisted:
             self.transaction = await begun(self._database, self.session, self._selector.begin)
         elif self._selector.id.startswith(ID_PREFIX):
             self.transaction = self._transactions.find(self._selector.id, self.session)
-            self._selector.id = self.transaction.upstream_id
-            if self.transaction.partitioned:
-                await self._transactions.take_turn(self.transaction)
+            if self.transaction is not None:
+                self._selector.id = self.transaction.upstream_id
+                if self.transaction.partitioned:
+                    await self._transactions.take_turn(self.transaction)
         if self.transaction is not None:
             self.transaction.running += 1
             self.session = self.transaction.session
@@ -56,7 +57,7 @@ class Enlisted:
     @property
     def learns_id(self) -> bool:
         """Whether the answer brings the id of a transaction that begins with this request."""
-        return self._begins and not self._told
+        return self._begins and not self._told and self.transaction is not None
 
     def sequence(self, number: int) -> int:
         """Return the number that a statement of the client has upstream."""

@@ -16,11 +16,10 @@ from sqlalchemy_spanner_queues.exc import EmulatorError
 
 from .. import transport
 from .._grpc import CONTROL
-from ..errors import Refusal
 from ..methods import batch_dml, commits, reads, schema, sessions, sql
 from ..methods.calls import Call
 from ..state import State
-from ..transport import Context, Handler
+from ..transport import Context, Handler, RpcError
 from ..upstream.api import DATABASE_ADMIN, SPANNER, UpstreamApi
 from . import journal
 from .control import serve_control
@@ -120,7 +119,7 @@ def _readable() -> Generator[None]:
     try:
         yield
     except DecodeError as error:
-        raise Refusal(grpc.StatusCode.INTERNAL, "") from error
+        raise RpcError(grpc.StatusCode.INTERNAL) from error
 
 
 class GatewayServer:

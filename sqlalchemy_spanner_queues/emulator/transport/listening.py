@@ -47,7 +47,8 @@ def _listen_on_all(host: str, port: int) -> list[socket.socket]:
 
 
 def _listen_on(family: int, address: tuple[str, int]) -> socket.socket:
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends without delay only where the protocol is named.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

@@ -10,7 +10,6 @@ from typing import Final
 import grpc
 
 from .. import _protos as pb
-from ..errors import not_found
 from ..transport import RpcError
 from ..upstream.api import SPANNER, UpstreamApi
 
@@ -36,20 +35,18 @@ class ClientSessions:
         """Tell whether a session is known to be no multiplexed one: a new transaction replaces its last."""
         return self._multiplexed.get(name) is False
 
-    async def check(self, name: str) -> None:
-        """Ask upstream once whether a session exists.
-
-        Raises RpcError (NOT_FOUND) when it does not.
-        """
+    async def exists(self, name: str) -> bool:
+        """Ask upstream once whether there is a session."""
         if name in self._multiplexed:
-            return
+            return True
         request = pb.GetSessionRequest()
         request.name = name
         try:
             await self._api.unary(SPANNER + "GetSession", request)
         except RpcError as error:
-            if error.code not in _NO_SUCH or error.details.startswith("Session not found"):
+            if error.code not in _NO_SUCH:
                 raise
-            raise not_found(f"Session not found: {name}") from error
+            return False
         # It may be of either kind: nothing is replaced in it.
         self._multiplexed[name] = True
+        return True

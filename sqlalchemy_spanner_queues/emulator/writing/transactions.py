@@ -17,7 +17,7 @@ from typing import Final, Literal
 import grpc
 
 from .. import _protos as pb
-from ..errors import Refusal, aborted
+from ..errors import aborted, in_use, not_found
 from ..transport import RpcError
 from ..upstream.api import OWN_SESSION, SPANNER, UpstreamApi
 from .turns import FAILED_IDLE_SECONDS, IDLE_SECONDS, Holder, Turns
@@ -118,22 +118,25 @@ class Transactions:
         transaction.since = asyncio.get_running_loop().time()
         self.touch(transaction)
 
-    def find(self, transaction_id: bytes, client_session: str) -> WriteTransaction:
-        """Find an open transaction of a session by the id that the client knows.
+    def find(self, transaction_id: bytes, client_session: str) -> WriteTransaction | None:
+        """Find an open transaction of a session by the id that the client knows; None when nobody knows it.
 
-        Raises RpcError: ABORTED when it lost its turn, FAILED_PRECONDITION when it has ended.
+        Raises RpcError: ABORTED when it lost its turn, FAILED_PRECONDITION when it has ended, NOT_FOUND in
+        another session.
         """
         transaction = self._open.get(transaction_id)
-        if transaction is not None and transaction.client_session == client_session:
-            return transaction
+        if transaction is not None:
+            if transaction.client_session == client_session:
+                return transaction
+            raise not_found(f"Transaction not found: {transaction.upstream_id.decode(errors='replace')}")
         outcome = self._outcomes.get(transaction_id)
         if outcome == "aborted":
             raise aborted("Transaction was aborted: it was idle while others waited, or its client was gone.")
         if isinstance(outcome, RpcError):
             raise outcome
-        if outcome is None:
-            raise Refusal(grpc.StatusCode.NOT_FOUND, "Transaction not found.")
-        raise Refusal(grpc.StatusCode.FAILED_PRECONDITION, _IS_OVER)
+        if outcome is not None:
+            raise in_use(_IS_OVER)
+        return None
 
     def replace(self, client_session: str, previous: bytes, *, one_at_a_time: bool) -> None:
         """Give up what a new transaction of a session takes the place of.
