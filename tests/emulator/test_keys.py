@@ -151,7 +151,7 @@ def paged(emulator: Emulator, session: Session, page: int) -> list[list[Value]]:
         api = UpstreamApi(emulator.upstream)
         dialect = dialect_of(session.words.name)
         schema = restore(await api.schema(session.path), dialect)[1]
-        queue, client = schema.queues["k"], await api.create_session(session.path)
+        queue, client = schema.queues["k"], await api.create_session(session.path, "test")
         types = column_types((await api.query(client, no_rows(queue, dialect, received=True))).metadata)
         found: list[list[Value]] = []
         while True:

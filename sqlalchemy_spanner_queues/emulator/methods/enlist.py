@@ -90,8 +90,11 @@ class Enlisted:
         self._transactions.touch(transaction)
         if isinstance(error, RpcError) and error.code is grpc.StatusCode.ABORTED:
             self._transactions.end(transaction, "aborted", clean=False)
-        elif transaction.partitioned:
+        elif transaction.partitioned and error is None:
             self._transactions.rest(transaction)
+        elif transaction.partitioned:
+            # It would keep upstream's lock.
+            self._transactions.end(transaction, "ended", clean=False)
         elif self.learns_id:
             # The client never hears of the transaction.
             self._transactions.end(transaction, "ended", clean=False)

@@ -66,7 +66,8 @@ class ClientConnection(Connection):
 
     def stream_ended(self) -> None:
         """Let another stream have the place of one that has ended."""
-        self._wake()
+        if self._waiting:
+            self._wake()
         if self._leaving and not self.streams.open:
             self.link.close()
 

@@ -62,7 +62,8 @@ class ClientStream(Stream):
 
         Raises RpcError when it ends otherwise.
         """
-        await self._send()
+        if self.unsent is not None:
+            await self._send(self.unsent)
         while not self._ended and len(self._messages) <= 1:
             await self._wait()
         if self._error is not None:
@@ -79,7 +80,8 @@ class ClientStream(Stream):
 
         Raises RpcError when the call ends with another status than OK.
         """
-        await self._send()
+        if self.unsent is not None:
+            await self._send(self.unsent)
         while (message := self.next_message()) is None and not self._ended:
             await self._wait()
         if message is None and self._error is not None:
@@ -93,7 +95,9 @@ class ClientStream(Stream):
 
     def receive_headers(self, fields: list[Field], end: bool) -> None:
         """Take the initial metadata, or the status and the trailing metadata."""
-        if end:
+        if end and len(fields) == 1 and fields[0].name == b"grpc-status" and fields[0].value == b"0":
+            self._finish(None)
+        elif end:
             self._finish(status_of(fields), Metadata(fields))
         elif not self._begun and not _is_informational(fields):
             self._begun = True
@@ -126,10 +130,9 @@ class ClientStream(Stream):
         """End the call."""
         self._break_off(error)
 
-    async def _send(self) -> None:
-        if self.unsent is not None:
-            message, self.unsent = self.unsent, None
-            await self.send_in_pieces(message, last=True)
+    async def _send(self, request: bytes) -> None:
+        self.unsent = None
+        await self.send_in_pieces(request, last=True)
 
     def expire(self) -> None:
         """End the call."""

@@ -78,7 +78,14 @@ class Connection(asyncio.Protocol):
         self.link.corked = True
         try:
             for kind, flags, stream_id, payload in self._frames.feed(data):
-                self._receive(kind, flags, stream_id, payload)
+                if self._block is not None or kind == h2.CONTINUATION:
+                    self._receive_continuation(kind, flags, stream_id, payload)
+                elif kind == h2.DATA:
+                    self._receive_data(flags, stream_id, payload)
+                elif kind == h2.HEADERS:
+                    self._receive_headers(flags, stream_id, payload)
+                else:
+                    self._receive_control(kind, flags, stream_id, payload)
         except ConnectionFault as fault:
             self.close(fault.code, str(fault))
         finally:
@@ -113,18 +120,6 @@ class Connection(asyncio.Protocol):
 
     # What arrives.
 
-    def _receive(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
-        if (self._block is not None) != (kind == h2.CONTINUATION):
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a header block was cut")
-        if kind == h2.DATA:
-            self._receive_data(flags, stream_id, payload)
-        elif kind == h2.HEADERS:
-            self._receive_headers(flags, stream_id, payload)
-        elif kind == h2.CONTINUATION:
-            self._receive_continuation(flags, stream_id, payload)
-        else:
-            self._receive_control(kind, flags, stream_id, payload)
-
     def _receive_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
         self._window.take(size)
@@ -132,10 +127,11 @@ class Connection(asyncio.Protocol):
             self.link.write(window_update(0, increment))
         stream = self._stream(stream_id)
         if stream is not None:
-            stream.receive_data(unpadded(flags, payload), size, bool(flags & h2.END_STREAM))
+            data = unpadded(payload) if flags & h2.PADDED else payload
+            stream.receive_data(data, size, bool(flags & h2.END_STREAM))
 
     def _receive_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
-        block = unpadded(flags, payload)
+        block = unpadded(payload) if flags & h2.PADDED else payload
         if flags & h2.WITH_PRIORITY:
             block = block[_PRIORITY_SIZE:]
         if flags & h2.END_HEADERS:
@@ -143,9 +139,9 @@ class Connection(asyncio.Protocol):
         else:
             self._block = (stream_id, flags, bytearray(block))
 
-    def _receive_continuation(self, flags: int, stream_id: int, payload: bytes) -> None:
-        if self._block is None or self._block[0] != stream_id:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of another header block")
+    def _receive_continuation(self, kind: int, flags: int, stream_id: int, payload: bytes) -> None:
+        if self._block is None or self._block[0] != stream_id or kind != h2.CONTINUATION:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a header block was cut")
         _, first_flags, block = self._block
         block += payload
         if len(block) > _LARGEST_HEADER_BLOCK:

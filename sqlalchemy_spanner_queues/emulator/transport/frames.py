@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 
 from .protocol import (
     CONTINUATION,
+    DATA,
     DEFAULT_FRAME_SIZE,
     END_HEADERS,
     END_STREAM,
     HEADERS,
-    PADDED,
     PREFACE,
     RST_STREAM,
     WINDOW_UPDATE,
@@ -23,10 +23,14 @@ from .protocol import (
     ErrorCode,
 )
 
+PREFIX_SIZE: Final = 5
+"""How much stands before a message: whether it is compressed, and its length."""
+
 Frame: TypeAlias = tuple[int, int, int, bytes]
 """Type, flags, stream and payload."""
 
 _HEAD: Final = Struct(">HBBBI")
+_MESSAGE_HEAD: Final = Struct(">HBBBIBI")
 _HEAD_SIZE: Final = 9
 _RESERVED_BIT: Final = 0x7FFFFFFF
 
@@ -74,11 +78,16 @@ def frame(kind: int, flags: int, stream_id: int, payload: bytes | memoryview = b
     return _HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream_id) + payload
 
 
+def message_frame(message: bytes, flags: int, stream_id: int) -> bytes:
+    """Put a whole message, uncompressed, into a data frame."""
+    length = len(message)
+    size = length + PREFIX_SIZE
+    return _MESSAGE_HEAD.pack(size >> 8, size & 0xFF, DATA, flags, stream_id, 0, length) + message
+
+
 def header_frames(stream_id: int, block: bytes, *, end_stream: bool, frame_size: int) -> bytes:
-    """Put a header block into as many frames as it needs."""
+    """Cut a header block that is too large for one frame into several."""
     flags = END_STREAM if end_stream else 0
-    if len(block) <= frame_size:
-        return frame(HEADERS, flags | END_HEADERS, stream_id, block)
     frames = [frame(HEADERS, flags, stream_id, block[:frame_size])]
     for at in range(frame_size, len(block), frame_size):
         last = at + frame_size >= len(block)
@@ -97,13 +106,11 @@ def reset(stream_id: int, code: ErrorCode) -> bytes:
     return frame(RST_STREAM, 0, stream_id, code.to_bytes(4, "big"))
 
 
-def unpadded(flags: int, payload: bytes) -> bytes:
-    """Return the payload without its padding.
+def unpadded(payload: bytes) -> bytes:
+    """Return the payload of a padded frame without its padding.
 
     Raises ConnectionFault when there is more padding than payload.
     """
-    if not flags & PADDED:
-        return payload
     if not payload or payload[0] >= len(payload):
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "more padding than payload")
     return payload[1 : len(payload) - payload[0]]

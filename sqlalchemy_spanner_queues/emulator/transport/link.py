@@ -6,11 +6,12 @@ import asyncio
 from typing import Final
 
 from . import protocol as h2
-from .frames import header_frames
+from .frames import frame, header_frames
 from .header_blocks import NO_TABLE
 from .protocol import ConnectionFault, ErrorCode
 
 _WRITE_BUFFER: Final = 1 << 18
+_WHOLE_AND_LAST: Final = h2.END_HEADERS | h2.END_STREAM
 
 
 class Link:
@@ -50,6 +51,8 @@ class Link:
         """Return the frames of a header block, which must be written before those of the next."""
         if self._preamble:
             block, self._preamble = self._preamble + block, b""
+        if len(block) <= self.frame_size:
+            return frame(h2.HEADERS, _WHOLE_AND_LAST if end else h2.END_HEADERS, stream_id, block)
         return header_frames(stream_id, block, end_stream=end, frame_size=self.frame_size)
 
     def write(self, data: bytes) -> None:

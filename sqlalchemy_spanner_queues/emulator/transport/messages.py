@@ -43,7 +43,7 @@ class MessageReader:
         if not self._buffer and len(data) >= _HEAD_SIZE:
             compressed, size = _HEAD.unpack_from(data)
             if len(data) == _HEAD_SIZE + size:
-                return [self._plain(compressed, data[_HEAD_SIZE:])]
+                return [self._plain(data[_HEAD_SIZE:]) if compressed else data[_HEAD_SIZE:]]
         self._buffer += data
         messages: list[bytes] = []
         while (message := self._next()) is not None:
@@ -60,11 +60,9 @@ class MessageReader:
         with memoryview(self._buffer) as view:
             message = bytes(view[_HEAD_SIZE:end])
         del self._buffer[:end]
-        return self._plain(compressed, message)
+        return self._plain(message) if compressed else message
 
-    def _plain(self, compressed: int, message: bytes) -> bytes:
-        if not compressed:
-            return message
+    def _plain(self, message: bytes) -> bytes:
         if self.encoding not in _ENCODINGS:
             encoding = self.encoding.decode("latin-1")
             raise RpcError(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 Pair: TypeAlias = tuple[str, str | bytes]
@@ -19,6 +20,7 @@ Pair: TypeAlias = tuple[str, str | bytes]
 DETAILS: Final = b"grpc-status-details-bin"
 
 _BINARY: Final = b"-bin"
+_SHORT: Final = tuple(bytes((length,)) for length in range(0x7F))
 _OF_THE_HOP: Final = frozenset(
     {b"te", b"content-type", b"content-length", b"user-agent", b"host", b"accept-encoding", b"connection"}
 )
@@ -32,7 +34,8 @@ class Field:
     def __init__(self, name: bytes, value: bytes) -> None:
         self.name = name
         self.value = value
-        self.wire = literal(name, value) if is_custom(name) else b""
+        begun = _begun(name)
+        self.wire = begun + _length(len(value)) + value if begun else b""
 
 
 class Metadata:
@@ -78,6 +81,11 @@ def is_custom(name: bytes) -> bool:
     return name not in _OF_THE_HOP
 
 
+@lru_cache(maxsize=256)
+def _begun(name: bytes) -> bytes:
+    return literal(name, b"")[:-1] if is_custom(name) else b""
+
+
 def literal(name: bytes, value: bytes) -> bytes:
     """Encode a field for a header block, without any table."""
     return b"\x00" + _length(len(name)) + name + _length(len(value)) + value
@@ -85,7 +93,7 @@ def literal(name: bytes, value: bytes) -> bytes:
 
 def _length(length: int) -> bytes:
     if length < 0x7F:
-        return bytes((length,))
+        return _SHORT[length]
     octets = bytearray((0x7F,))
     length -= 0x7F
     while length >= 0x80:

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from . import protocol as h2
-from .frames import frame, reset, window_update
+from .frames import PREFIX_SIZE, frame, message_frame, reset, window_update
 from .link import Link
 from .messages import MessageReader, prefixed
 from .metadata import Field
@@ -98,11 +98,13 @@ class Stream:
         except RpcError as error:
             self.fail(error)
             return
-        self._messages.extend(arrived)
-        self._unread += sum(map(len, arrived))
-        self._held += size
+        for message in arrived:
+            self._messages.append(message)
+            self._unread += len(message)
         self.remote_ended = end
-        self._grant()
+        if not end:
+            self._held += size
+            self._grant()
         self.receive_messages()
 
     def next_message(self) -> bytes | None:
@@ -111,7 +113,8 @@ class Stream:
             return None
         message = self._messages.popleft()
         self._unread -= len(message)
-        self._grant()
+        if self._held:
+            self._grant()
         return message
 
     def _grant(self) -> None:
@@ -133,11 +136,12 @@ class Stream:
 
     def whole(self, message: bytes, *, last: bool) -> bytes | None:
         """Return the frame of a message; None when it does not fit into one now."""
-        data = prefixed(message)
-        size = len(data)
+        size = len(message) + PREFIX_SIZE
         if size > self.link.room(self.send_window):
             return None
-        return self._frame(data, last=last)
+        self.send_window -= size
+        self.link.send_window -= size
+        return message_frame(message, h2.END_STREAM if last else 0, self.id)
 
     async def send_in_pieces(self, message: bytes, *, last: bool) -> None:
         """Send a message as fast as the peer reads; stops when the stream ends."""

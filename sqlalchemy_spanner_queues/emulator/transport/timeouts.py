@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _UNITS: Final = {b"H": 3600.0, b"M": 60.0, b"S": 1.0, b"m": 1e-3, b"u": 1e-6, b"n": 1e-9}
@@ -10,6 +11,7 @@ _TIMEOUT: Final = re.compile(rb"(\d{1,8})([HMSmun])")
 _LARGEST: Final = 10**8
 
 
+@lru_cache(maxsize=256)
 def parse_timeout(value: bytes) -> float | None:
     """Return the seconds of a ``grpc-timeout``; None for what is none."""
     match = _TIMEOUT.fullmatch(value)
@@ -18,8 +20,7 @@ def parse_timeout(value: bytes) -> float | None:
 
 def format_timeout(seconds: float) -> bytes:
     """Return the ``grpc-timeout`` of so many seconds, rounded up so that it is never too short."""
-    for unit, scale in (b"u", 1_000_000), (b"m", 1_000), (b"S", 1):
-        number = int(max(seconds, 0) * scale) + 1
-        if number < _LARGEST:
-            return b"%d%b" % (number, unit)
+    milliseconds = int(max(seconds, 0) * 1000) + 1
+    if milliseconds < _LARGEST:
+        return b"%dm" % milliseconds
     return b"%dH" % min(int(seconds / 3600) + 1, _LARGEST - 1)

@@ -239,8 +239,9 @@ class Transactions:
         request = pb.RollbackRequest()
         request.session = transaction.session
         # Without an id, a statement failed that was to begin the transaction: upstream has begun it all the
-        # same, and only another one in the same session pushes it out.
-        request.transaction_id = transaction.upstream_id or await self._begin_anew(transaction.session)
+        # same. Only another one in the same session pushes it out, and so it is with partitioned DML.
+        known = b"" if transaction.partitioned else transaction.upstream_id
+        request.transaction_id = known or await self._begin_anew(transaction.session)
         await self._api.unary(SPANNER + "Rollback", request)
 
     async def _begin_anew(self, session: str) -> bytes:

@@ -12,6 +12,7 @@ class Somebody:
         self.running = running
         self.last_active = 0.0
         self.since = 0.0
+        self.idle_seconds = 4.0
 
 
 async def never(_: Holder) -> None:
