@@ -57,5 +57,6 @@ $(LOWEST)/developed: pyproject.toml
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(LOWEST)/bin/python -m pip install --quiet --editable . --group dev \
-		"sqlalchemy==2.1.0" "sqlalchemy-spanner==1.20.0" "google-cloud-spanner==3.71.0" "msgspec==0.19.0"
+		"sqlalchemy==2.1.0" "sqlalchemy-spanner==1.20.0" "google-cloud-spanner==3.71.0" "msgspec==0.19.0" \
+		"hpack==4.0.0" "uvloop==0.21.0; sys_platform != 'win32' and python_version < '3.14'"
 	touch $@

@@ -16,6 +16,7 @@ BENCHMARKS = (
     "requests",
     "first_row",
     "throughput",
+    "pass_through",
     "gateway",
     "sqlite_wake",
     "sqlite_throughput",

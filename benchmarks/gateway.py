@@ -1,15 +1,14 @@
-"""The gateway: its cost to what passes through, how fast it delivers, what it takes when nothing comes."""
+"""The gateway: how fast it delivers, and what it takes when nothing comes, in time and in memory."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,16 @@ from google.cloud.spanner_v1 import ExecuteSqlRequest
 from google.cloud.spanner_v1.streamed import StreamedResultSet
 
 from sqlalchemy_spanner_queues.emulator import Emulator
-from sqlalchemy_spanner_queues.emulator.clients import make_client
 
-from .figures import Figure, at_least, at_most, in_turns, median_ratio, report
+from .figures import Figure, at_least, at_most, report
 
-TABLE = "CREATE TABLE Notes (Id INT64 NOT NULL, Text STRING(MAX)) PRIMARY KEY (Id)"
 QUEUE = "CREATE QUEUE q (Id INT64 NOT NULL, Payload STRING(MAX) NOT NULL) PRIMARY KEY (Id)"
-REQUESTS = 50
 BATCH = 100
 SEND_AT_ONCE = 2000
-MOST_COST = 1.15
 
 
 def run(smoke: bool) -> list[Figure]:
-    figures = pass_through(rounds=8 if smoke else 40)
+    figures: list[Figure] = []
     backlogs = (5_000,) if smoke else (20_000, 200_000)
     rates = [delivery_rate(size) for size in backlogs]
     for size, rate in zip(backlogs, rates, strict=True):
@@ -39,55 +34,6 @@ def run(smoke: bool) -> list[Figure]:
     figures.append(idle_receivers(receivers=200, seconds=5 if smoke else 20))
     figures += memory(rounds=4 if smoke else 10, messages=2_000 if smoke else 10_000)
     return figures
-
-
-def pass_through(rounds: int) -> list[Figure]:
-    """Time the same requests with and without the gateway, in turns."""
-    with Emulator() as emulator:
-        path = emulator.create_database(statements=[TABLE])
-        sides = [make_client(emulator.upstream), make_client(emulator.host)]
-        databases = [database_of(client, path) for client in sides]
-        numbers = count()
-        kinds: dict[str, Callable[[Any], object]] = {
-            "SELECT 1": select_one,
-            "a commit of two rows, mutations": lambda database: commit_two(database, numbers),
-            "a commit of two rows, DML": lambda database: dml_two(database, numbers),
-        }
-        figures: list[Figure] = []
-        for name, work in kinds.items():
-            for database in databases:
-                seconds_for(work, database)
-            times = in_turns(rounds, *(lambda db=db, work=work: seconds_for(work, db) for db in databases))
-            figures.append(report(f"{name}, official emulator", statistics.median(times[0]) * 1000, "ms"))
-            figures.append(
-                at_most(f"{name}, gateway / official", median_ratio(times[1], times[0]), "ratio", MOST_COST)
-            )
-    return figures
-
-
-def seconds_for(work: Callable[[Any], object], database: Any) -> float:
-    started = time.perf_counter()
-    for _ in range(REQUESTS):
-        work(database)
-    return (time.perf_counter() - started) / REQUESTS
-
-
-def select_one(database: Any) -> list[Any]:
-    with database.snapshot() as snapshot:
-        return list(snapshot.execute_sql("SELECT 1"))
-
-
-def commit_two(database: Any, numbers: Iterator[int]) -> None:
-    with database.batch() as batch:
-        batch.insert("Notes", ["Id", "Text"], [(next(numbers), "a"), (next(numbers), "b")])
-
-
-def dml_two(database: Any, numbers: Iterator[int]) -> None:
-    sql = "INSERT INTO Notes (Id, Text) VALUES ({}, 'a')"
-    first, second = next(numbers), next(numbers)
-    database.run_in_transaction(
-        lambda transaction: [transaction.execute_update(sql.format(id)) for id in (first, second)]
-    )
 
 
 def delivery_rate(messages: int) -> float:

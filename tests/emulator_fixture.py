@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sqlalchemy_spanner_queues.emulator import Emulator, find_emulator
+from tests.engines import ENGINES
 
 
 @pytest.fixture(scope="session")
@@ -15,4 +16,5 @@ def emulator() -> Iterator[Emulator]:
     if find_emulator() is None:
         pytest.skip("no official Spanner emulator: none runs, none is installed, and Docker does not answer")
     with Emulator() as emulator:
+        ENGINES.append("official Spanner emulator behind the gateway")
         yield emulator

@@ -7,7 +7,10 @@ import logging
 import math
 import os
 import sys
+from collections.abc import Callable
 from typing import Final, Protocol
+
+from sqlalchemy_spanner_queues.exc import EmulatorError
 
 
 class Verbs(Protocol):
@@ -40,6 +43,7 @@ With --rest-port a second line says where the controls are, "admin http://localh
 
 Each flag has an environment variable, {_PREFIX}PORT and so on; a flag wins over it.
 """
+_EXTRA: Final = ("hpack", "uvloop")
 _YES: Final = ("1", "true", "yes", "on")
 _NO: Final = ("0", "false", "no", "off", "")
 
@@ -140,8 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    from sqlalchemy_spanner_queues.emulator.serving.serve import serve
-
+    serve = _import_serve()
     _log_to_stderr(arguments.verbose)
     try:
         serve(
@@ -158,6 +161,18 @@ def run(arguments: argparse.Namespace) -> int:
         print("spanner-queues: stopped before the emulator was ready", file=sys.stderr)
         return 1
     return 0
+
+
+def _import_serve() -> Callable[..., None]:
+    try:
+        from sqlalchemy_spanner_queues.emulator.serving.serve import serve
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        raise EmulatorError(
+            f"the emulator needs {error.name}: pip install 'sqlalchemy-spanner-queues[emulator]'"
+        ) from error
+    return serve
 
 
 def _log_to_stderr(verbose: bool) -> None:

@@ -99,7 +99,8 @@ def test_hidden_and_computed_columns(empty: Session, words: Words, create: str, 
             POSTGRESQL,
             (
                 'CREATE QUEUE "Order" ("Group" bigint, "select" text, hash bigint, HIDDEN bigint,'
-                ' qualify boolean, payload text NOT NULL, PRIMARY KEY ("Group", HASH, "select", hidden, qualify))'
+                " qualify boolean, payload text NOT NULL,"
+                ' PRIMARY KEY ("Group", HASH, "select", hidden, qualify))'
             ),
             ('"Group"', '"select"', "hash", "hidden", "qualify"),
         ),

@@ -235,3 +235,16 @@ def _logging_as_before() -> Iterator[None]:
     before = list(root.handlers)
     yield
     root.handlers[:] = before
+
+
+@pytest.mark.parametrize("library", ["hpack", "uvloop"])
+def test_says_which_extra_is_missing(library: str) -> None:
+    program = (
+        f"import sys; sys.modules['{library}'] = None;"
+        " from sqlalchemy_spanner_queues.cli import main; sys.exit(main(['emulator']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"spanner-queues: the emulator needs {library}: pip install 'sqlalchemy-spanner-queues[emulator]'\n"
+    )

@@ -14,9 +14,10 @@ from google.protobuf.struct_pb2 import Value
 
 from sqlalchemy_spanner_queues.emulator import _protos as pb
 from sqlalchemy_spanner_queues.emulator.delivery.identity import identity_of
+from sqlalchemy_spanner_queues.emulator.delivery.lease_log import log_lease
 from sqlalchemy_spanner_queues.emulator.delivery.leases import Leases
 from sqlalchemy_spanner_queues.emulator.errors import not_found
-from sqlalchemy_spanner_queues.emulator.log import LOGGER, log_lease
+from sqlalchemy_spanner_queues.emulator.log import LOGGER
 from sqlalchemy_spanner_queues.emulator.serving import journal
 from sqlalchemy_spanner_queues.emulator.transport import RpcError
 

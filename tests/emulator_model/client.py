@@ -26,7 +26,7 @@ from google.protobuf.struct_pb2 import ListValue, Struct
 
 from sqlalchemy_spanner_queues.emulator import Emulator
 from tests.emulator.words import Words
-from tests.emulator_model.model import Action, Remove, Send
+from tests.emulator_model.facts import Action, Remove, Send
 
 _READ_WRITE = TransactionOptions(read_write=TransactionOptions.ReadWrite())
 _STRINGS = Type(code=TypeCode.ARRAY, array_element_type=Type(code=TypeCode.STRING))

@@ -18,7 +18,8 @@ from google.api_core.exceptions import Unknown
 
 from tests.emulator.helpers import TIMEOUT_SECONDS
 from tests.emulator_model.client import COMMIT, Ending
-from tests.emulator_model.model import Action, Model, Moment, Receiver, Remove, Row, Send
+from tests.emulator_model.facts import Action, Moment, Remove, Row, Send
+from tests.emulator_model.model import Model, Receiver
 from tests.emulator_model.streams import Ended, Stream, Streams
 from tests.emulator_model.world import World
 

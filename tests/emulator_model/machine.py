@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.emulator_model.client import COMMIT, Ending
 from tests.emulator_model.driver import Driver
-from tests.emulator_model.model import Action, Remove, Send
+from tests.emulator_model.facts import Action, Remove, Send
 from tests.emulator_model.world import World
 
 KEYS = st.integers(1, 6)

@@ -11,7 +11,7 @@ from google.cloud.spanner_v1.streamed import StreamedResultSet
 from grpc import RpcError
 
 from tests.emulator.helpers import TIMEOUT_SECONDS, Opened
-from tests.emulator_model.model import Row
+from tests.emulator_model.facts import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from sqlalchemy_spanner_queues.emulator.upstream.find import choose_emulator
 from sqlalchemy_spanner_queues.emulator.upstream.process import UpstreamProcess
 from tests.emulator.words import GOOGLESQL, POSTGRESQL, Words
 from tests.emulator_model.driver import Driver
+from tests.emulator_model.facts import Remove, Send
 from tests.emulator_model.machine import QueueMachine
-from tests.emulator_model.model import Remove, Send
 from tests.emulator_model.world import World
 
 STEPS = 2_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.emulator_model.model import Model, Moment, Receiver, Remove, Row, Send
+from tests.emulator_model.facts import Moment, Remove, Row, Send
+from tests.emulator_model.model import Model, Receiver
 
 NOON = 43_200.0
 

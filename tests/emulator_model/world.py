@@ -45,7 +45,7 @@ class World:
 
     def crash(self) -> None:
         """Kill the gateway, and start another one, whose clock is moved as far."""
-        os.kill(self.emulator._gateway.pid, signal.SIGKILL)
+        os.kill(self.emulator.pid, signal.SIGKILL)
         self.emulator.stop()
         self.emulator = Emulator(upstream=self._upstream)
         self.emulator.start()

@@ -16,7 +16,6 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from .. import _protos as pb
 from ..errors import Refusal, not_found
-from ..log import log_lease
 from ..text import queries
 from ..text.definition import QueueDefinition
 from ..text.dialect import Dialect, Function
@@ -29,6 +28,7 @@ from .clock import Clock, parse_timestamp
 from .expiry import Expiry
 from .feed import PAGE_SIZE, Feed, Filter, Waiter
 from .identity import identity_of
+from .lease_log import log_lease
 from .leases import Lease, Leases
 
 _ROWS_IN_A_ROW = 2000

@@ -12,9 +12,7 @@ from ..transport import RpcError
 from ..writing.transactions import ID_PREFIX, WriteTransaction
 
 
-async def begun(
-    database: Database, session: str, options: pb.TransactionOptions
-) -> WriteTransaction | None:
+async def begun(database: Database, session: str, options: pb.TransactionOptions) -> WriteTransaction | None:
     """Begin a read-write transaction of a client's session when its turn has come; None without a session."""
     if not await database.sessions.exists(session):
         return None

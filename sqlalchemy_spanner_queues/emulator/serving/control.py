@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 import grpc
 
+from ..delivery.lease_log import plain_values
 from ..errors import Refusal, invalid
 from ..faults import Fault
-from ..log import plain_values
 from ..state import State
 from .fields import Fields, read_object
 

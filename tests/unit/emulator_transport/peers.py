@@ -23,6 +23,10 @@ Serve = Callable[[bytes, Any], Awaitable[bytes]]
 ServeMany = Callable[[bytes, Any], AsyncIterator[bytes]]
 
 
+async def echo(request: bytes, context: Context) -> bytes:
+    return request
+
+
 @asynccontextmanager
 async def server(**handlers: Handler) -> AsyncIterator[Server]:
     """Our server; ``Method`` and ``Other`` are the names of its methods."""
