@@ -100,6 +100,12 @@ class QueueMachine(RuleBasedStateMachine):
     def renew(self, numbers: list[int], heard: bool) -> None:
         self.driver.renew([self._token(number) for number in numbers], heard=heard)
 
+    @rule(number=NUMBERS)
+    def renew_with_the_token_that_was_replaced(self, number: int) -> None:
+        token = self._token(number)
+        self.driver.renew([token])
+        self.driver.renew([token])
+
     @rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
         self.driver.world.advance(seconds)

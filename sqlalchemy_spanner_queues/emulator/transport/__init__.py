@@ -1,7 +1,7 @@
 """gRPC over HTTP/2 for a gateway that passes on most of what it gets: bytes in and out, metadata as it came.
 
-Passing a request on with gRPC's own asyncio takes three times the processor time of this, and half as much again
-as all that the official emulator needs for a small commit.
+Passing a request on with gRPC's own asyncio takes three times the processor time of this, and as long as a
+small commit takes the official emulator.
 
 ::
 
