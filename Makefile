@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
-PACKAGE := sqlalchemy_spanner_queues
+# Most of a test's time is waiting; each of the two starts an emulator of its own.
+TWO_AT_A_TIME := -n 2 --dist loadfile
 
 .PHONY: demo test check format lint types arrows lowest bench bench-smoke clean
 
@@ -10,7 +11,7 @@ demo: $(VENV)/installed  ## set up, and run the main job on SQLite
 	$(BIN)/python examples/quickstart.py
 
 test: $(VENV)/developed  ## set up, and run every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(TWO_AT_A_TIME)
 
 check: lint types arrows test lowest  ## what CI runs
 
@@ -30,7 +31,7 @@ arrows: $(VENV)/developed
 	$(BIN)/lint-imports
 
 lowest: $(LOWEST)/developed  ## the lowest supported versions
-	$(LOWEST)/bin/python -m pytest -q tests/unit tests/conformance
+	$(LOWEST)/bin/python -m pytest -q $(TWO_AT_A_TIME) tests/unit tests/conformance
 
 bench: $(VENV)/developed
 	$(BIN)/python -m benchmarks

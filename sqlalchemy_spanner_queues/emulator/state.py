@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import grpc
-
 from .database import Database
 from .delivery.clock import Clock
 from .faults import Faults
 from .transport import RpcError
 from .upstream.api import UpstreamApi
 from .upstream.native import understands_queues
+from .writing.client_sessions import NO_SUCH
 
 
 @dataclass(slots=True)
@@ -73,9 +72,9 @@ class State:
             try:
                 await database.delete_expired()
             except RpcError as error:
-                if error.code is not grpc.StatusCode.NOT_FOUND:
+                if error.code not in NO_SUCH:
                     raise
-                # Its instance was deleted.
+                # Its instance was deleted, or a client asked for what never was.
                 self.forget(path)
 
     def wake(self) -> None:

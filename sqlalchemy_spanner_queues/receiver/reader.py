@@ -26,7 +26,8 @@ MOST_WAITING: Final = 1000
 # Whoever asks for more within this time, so many times in a row, is as fast as the network ...
 QUICK_SECONDS: Final = 0.005
 QUICK_TIMES: Final = 3
-# ... and is waited for this long between two batches before the stream is closed.
+# ... and is waited for this long between two batches before the stream is closed; so is everybody once a
+# stream is read on, because more is on its way then, whose leases are lost with the stream.
 PATIENCE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 1.5
 
@@ -145,10 +146,11 @@ class Reader(Generic[ItemT]):
         self._learn()
         return wanted
 
-    def _is_more_wanted(self) -> bool:
+    def _is_more_wanted(self, *, patient: bool) -> bool:
         """Return whether to read on after a batch; whoever was quick so far is waited for a little longer."""
         self._idle_since = time.monotonic()
-        if not self._wait_for_demand(PATIENCE_SECONDS if self._quick >= QUICK_TIMES else QUICK_SECONDS):
+        patient = patient or self._quick >= QUICK_TIMES
+        if not self._wait_for_demand(PATIENCE_SECONDS if patient else QUICK_SECONDS):
             return False
         self._learn()
         return True
@@ -174,15 +176,16 @@ class Reader(Generic[ItemT]):
             self._stream = stream
             if self._stopping:
                 stream.cancel()
-        staleness = Staleness()
+        staleness, batches = Staleness(), 0
         for row in stream:
             if not self._arrive(row, staleness):
                 stream.cancel()
                 return
-            is_enough = row.last or len(self._arrived) >= MOST_WAITING
-            if is_enough and not self._is_more_wanted():
-                stream.cancel()
-                return
+            if row.last or len(self._arrived) >= MOST_WAITING:
+                batches += 1
+                if not self._is_more_wanted(patient=batches > 1):
+                    stream.cancel()
+                    return
 
     def _arrive(self, row: ReceivedRow, staleness: Staleness) -> bool:
         """Put a row where it can be taken; return False when its lease, like those behind it, ran out."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from google.api_core.exceptions import GoogleAPICallError
 
 from sqlalchemy_spanner_queues.emulator import Emulator
 from tests.emulator.helpers import Session
@@ -76,3 +77,11 @@ def test_a_policy_that_is_added_later_counts(database: Session, emulator: Emulat
     database.db.update_ddl([f"ALTER TABLE Kept {policy}"]).result()
     emulator.advance(DAY_SECONDS * 1.5)
     assert [rows(database, table) for table in ("Visits", "q", "Kept")] == [1, 1, 0]
+
+
+def test_a_database_that_never_was_does_not_hold_it_up(database: Session, emulator: Emulator) -> None:
+    for name in ("nonsense", f"{database.path}-there-is-none/sessions/s"):
+        with pytest.raises(GoogleAPICallError):
+            database.db.spanner_api.execute_sql({"session": name, "sql": "DELETE FROM Visits WHERE TRUE"})
+    emulator.advance(2 * DAY_SECONDS)
+    assert rows(database, "Visits") == 0

@@ -13,7 +13,8 @@ from .. import _protos as pb
 from ..transport import RpcError
 from ..upstream.api import SPANNER, UpstreamApi
 
-_NO_SUCH: Final = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
+NO_SUCH: Final = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT)
+"""What upstream says of a session or database that there is not; the second of a name that can be none."""
 
 
 class ClientSessions:
@@ -44,7 +45,7 @@ class ClientSessions:
         try:
             await self._api.unary(SPANNER + "GetSession", request)
         except RpcError as error:
-            if error.code not in _NO_SUCH:
+            if error.code not in NO_SUCH:
                 raise
             return False
         # It may be of either kind: nothing is replaced in it.
