@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from .. import _protos as pb
 from .leases import Lease, Leases
 
-PAGE_SIZE = 100_000
+PAGE_SIZE = 250_000
 """How many messages one query finds at most: a scan costs the official emulator more than its rows."""
 
 

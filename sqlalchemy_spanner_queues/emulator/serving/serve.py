@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,8 @@ from .admin import AdminServer
 from .server import GatewayServer
 
 _LIVENESS_SECONDS = 1.0
+# Messages and leases are many and know of no cycles: the garbage collector need not look at them so often.
+_GARBAGE_THRESHOLD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ def serve(
     """
     if port and answers(f"{host}:{port}"):
         raise EmulatorError(f"port {port} of {host} is taken: choose another one, or 0 for a free one")
+    gc.set_threshold(_GARBAGE_THRESHOLD)
     process = UpstreamProcess(choose_emulator(upstream, docker=docker), start_timeout)
     places = _Places(host, port, rest_port)
     try:
