@@ -15,6 +15,7 @@ from sqlalchemy_spanner_queues.emulator import find_emulator
 from sqlalchemy_spanner_queues.emulator.upstream.find import choose_emulator
 from sqlalchemy_spanner_queues.emulator.upstream.process import UpstreamProcess
 from tests.emulator.words import GOOGLESQL, POSTGRESQL, Words
+from tests.emulator_fixture import NO_EMULATOR
 from tests.emulator_model.driver import Driver
 from tests.emulator_model.facts import Remove, Send
 from tests.emulator_model.machine import QueueMachine
@@ -36,7 +37,7 @@ _START_SECONDS = 30.0
 def upstream() -> Iterator[str]:
     """An official emulator that outlives the gateways in front of it."""
     if find_emulator() is None:
-        pytest.skip("no official Spanner emulator")
+        pytest.skip(NO_EMULATOR)
     process = UpstreamProcess(choose_emulator(), _START_SECONDS)
     ENGINES.append("gateways that crash before an official Spanner emulator")
     yield process.address
