@@ -157,3 +157,11 @@ def same(twins: Twins, script: Callable[[Twin], Iterable[Answer]], *codes: str) 
     for number, (here, there) in enumerate(zip(direct, gateway, strict=True)):
         assert there == here, f"answer {number} of the gateway differs"
     assert [answer["code"] for answer in direct] == list(codes)
+
+
+def describe(twin: Twin, view: str) -> Iterator[Answer]:
+    """Ask for the columns of a view, then for its rows, which the official emulator gives in any order."""
+    shape = twin.ask("ExecuteSql", sql=f"SELECT * FROM {view} LIMIT 0")
+    yield shape
+    order = ", ".join(field.name for field in shape.message.metadata.row_type.fields)
+    yield twin.ask("ExecuteSql", sql=f"SELECT * FROM {view} ORDER BY {order}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.passthrough.helpers import Answer, Route, Twin, Twins, make_twins, same
+from tests.passthrough.helpers import Answer, Route, Twin, Twins, describe, make_twins, same
 from tests.passthrough.test_postgresql import STATEMENTS
 
 BEGIN = {"begin": {"read_write": {}}}
@@ -88,13 +88,7 @@ def test_a_query(readable: Twins, query: str) -> None:
 
 @pytest.mark.parametrize("view", INFORMATION)
 def test_the_information_schema(readable: Twins, view: str) -> None:
-    def script(twin: Twin) -> Iterator[Answer]:
-        shape = twin.ask("ExecuteSql", sql=f"SELECT * FROM information_schema.{view} LIMIT 0")
-        yield shape
-        order = ", ".join(field.name for field in shape.message.metadata.row_type.fields)
-        yield twin.ask("ExecuteSql", sql=f"SELECT * FROM information_schema.{view} ORDER BY {order}")
-
-    same(readable, script, "OK", "OK")
+    same(readable, lambda twin: describe(twin, f"information_schema.{view}"), "OK", "OK")
 
 
 def test_parameters(readable: Twins) -> None:

@@ -6,10 +6,10 @@ It asks upstream beside the deliveries, never in front of them.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from ..log import LOGGER
 from ..transport import RpcError
 from .clock import Clock
 from .leases import Lease, Leases
@@ -18,7 +18,6 @@ BATCH: Final = 1000
 """How many leases are asked about at once."""
 
 RETRY_SECONDS: Final = 1.0
-_LOG: Final = logging.getLogger("sqlalchemy_spanner_queues.emulator")
 
 
 class Expiry:
@@ -58,7 +57,7 @@ class Expiry:
             existing = await self._existing(expired)
         except RpcError as error:
             # The schema may be changing; a queue that is gone stops all this.
-            _LOG.debug("leases that ran out not checked: %s", error.details)
+            LOGGER.debug("leases that ran out not checked: %s", error.details)
             self._leases.check_again(expired, self._clock.now() + RETRY_SECONDS)
             self._done(False)
             return

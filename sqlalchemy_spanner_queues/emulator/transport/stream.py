@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ STREAM_WINDOW: Final = 1 << 20
 """How much a peer may send on a stream ahead of what is read, in bytes; a larger message is let through."""
 
 
-class Stream:
+class Stream(ABC):
     """A stream; the side that it is on tells what a header block, the end and a break mean.
 
     ``deadline`` is a time of the loop's clock, ``send_window`` what may still be sent in bytes.
@@ -59,29 +60,29 @@ class Stream:
 
     # What the sides differ in.
 
+    @abstractmethod
     def receive_headers(self, fields: list[Field], end: bool) -> None:
         """Take the fields of a header block."""
-        raise NotImplementedError
 
+    @abstractmethod
     def receive_messages(self) -> None:
         """Take note that there may be messages to read, or that there will be no more."""
-        raise NotImplementedError
 
+    @abstractmethod
     def receive_reset(self, code: int) -> None:
         """Take note that the peer broke the stream off."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lose(self) -> None:
         """Take note that the connection is gone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expire(self) -> None:
         """End the call: its deadline has passed."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fail(self, error: RpcError) -> None:
         """End the call: what arrived cannot be read."""
-        raise NotImplementedError
 
     def expire_in(self, seconds: float) -> None:
         """Set the deadline."""

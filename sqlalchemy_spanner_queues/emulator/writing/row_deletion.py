@@ -5,17 +5,13 @@ https://docs.cloud.google.com/spanner/docs/ttl
 
 from __future__ import annotations
 
-import logging
-from typing import Final
-
 from .. import _protos as pb
+from ..log import LOGGER
 from ..text.dialect import Dialect
 from ..text.policies import Policy
 from ..transport import RpcError
 from ..upstream.api import SPANNER, UpstreamApi
 from .transactions import Transactions
-
-_LOG: Final = logging.getLogger("sqlalchemy_spanner_queues.emulator")
 
 
 async def delete_expired(
@@ -35,7 +31,7 @@ async def delete_expired(
         try:
             await _run(api, session, policy.delete(dialect, offset))
         except RpcError as error:
-            _LOG.warning("row deletion policy of %s not carried out: %s", policy.table, error.details)
+            LOGGER.warning("row deletion policy of %s not carried out: %s", policy.table, error.details)
 
 
 async def _run(api: UpstreamApi, session: str, sql: str) -> None:

@@ -27,6 +27,23 @@ async def echo(request: bytes, context: Context) -> bytes:
     return request
 
 
+class Hanging:
+    """A handler that runs until it is cancelled, and tells when it does and did."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.stopped = asyncio.Event()
+
+    async def serve(self, request: bytes, context: Any) -> bytes:
+        self.started.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            # Whoever cancels it has to wait for what it does then.
+            await asyncio.sleep(0)
+            self.stopped.set()
+
+
 @asynccontextmanager
 async def server(**handlers: Handler) -> AsyncIterator[Server]:
     """Our server; ``Method`` and ``Other`` are the names of its methods."""

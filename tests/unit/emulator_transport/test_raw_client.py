@@ -26,7 +26,7 @@ from sqlalchemy_spanner_queues.emulator.transport.protocol import (
 
 from .conftest import Run
 from .exchanges import answer_of, request
-from .peers import REQUEST, block, echo, message, raw_client, server
+from .peers import REQUEST, Hanging, block, echo, message, raw_client, server
 
 
 def test_begins_with_settings_and_acknowledges(in_loop: Run) -> None:
@@ -152,20 +152,13 @@ def test_a_deadline_needs_no_client(in_loop: Run, timeout: bytes) -> None:
 
 
 def test_a_connection_that_drops_stops_the_handlers(in_loop: Run) -> None:
-    started, stopped = asyncio.Event(), asyncio.Event()
-
-    async def serve(data: bytes, context: Context) -> bytes:
-        started.set()
-        try:
-            return await asyncio.Future()
-        finally:
-            stopped.set()
+    handler = Hanging()
 
     async def work() -> None:
-        async with server(Method=Unary(serve)) as serving, raw_client(serving.port) as peer:
+        async with server(Method=Unary(handler.serve)) as serving, raw_client(serving.port) as peer:
             peer.send(request(1, b""))
-            await started.wait()
+            await handler.started.wait()
             peer.close()
-            await stopped.wait()
+            await handler.stopped.wait()
 
     in_loop(work())

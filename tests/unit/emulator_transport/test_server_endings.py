@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy_spanner_queues.emulator.transport import Context, Metadata, RpcError, Streaming, Unary
 
 from .conftest import Run
-from .peers import METHOD, OTHER, grpc_client, server
+from .peers import METHOD, OTHER, Hanging, grpc_client, server
 
 
 @pytest.mark.parametrize("method", [METHOD, OTHER])
@@ -116,41 +116,28 @@ def test_a_client_that_cancels_stops_the_handler(in_loop: Run) -> None:
 
 
 def test_a_client_that_is_gone_stops_the_handler(in_loop: Run) -> None:
-    started, stopped = asyncio.Event(), asyncio.Event()
-
-    async def serve(request: bytes, context: Context) -> bytes:
-        started.set()
-        try:
-            return await asyncio.Future()
-        finally:
-            stopped.set()
+    handler = Hanging()
 
     async def work() -> None:
-        async with server(Method=Unary(serve)) as serving:
+        async with server(Method=Unary(handler.serve)) as serving:
             async with grpc_client(serving.port) as client:
                 call = client.unary_unary(METHOD)(b"")
-                await started.wait()
-            await stopped.wait()
+                await handler.started.wait()
+            await handler.stopped.wait()
             del call
 
     in_loop(work())
 
 
 def test_a_deadline_stops_the_handler(in_loop: Run) -> None:
-    stopped = asyncio.Event()
-
-    async def serve(request: bytes, context: Context) -> bytes:
-        try:
-            return await asyncio.Future()
-        finally:
-            stopped.set()
+    handler = Hanging()
 
     async def work() -> None:
-        async with server(Method=Unary(serve)) as serving, grpc_client(serving.port) as client:
+        async with server(Method=Unary(handler.serve)) as serving, grpc_client(serving.port) as client:
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await client.unary_unary(METHOD)(b"", timeout=0.1)
             assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-            await stopped.wait()
+            await handler.stopped.wait()
 
     in_loop(work())
 
@@ -176,22 +163,14 @@ def test_stopping_lets_calls_end(in_loop: Run) -> None:
 
 
 def test_stopping_cancels_what_does_not_end(in_loop: Run) -> None:
-    started, stopped = asyncio.Event(), asyncio.Event()
-
-    async def serve(request: bytes, context: Context) -> bytes:
-        started.set()
-        try:
-            return await asyncio.Future()
-        finally:
-            await asyncio.sleep(0)
-            stopped.set()
+    handler = Hanging()
 
     async def work() -> None:
-        async with server(Method=Unary(serve)) as serving, grpc_client(serving.port) as client:
+        async with server(Method=Unary(handler.serve)) as serving, grpc_client(serving.port) as client:
             call = client.unary_unary(METHOD)(b"")
-            await started.wait()
+            await handler.started.wait()
             await serving.stop(grace=0.01)
-            assert stopped.is_set()
+            assert handler.stopped.is_set()
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call
             assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
