@@ -70,3 +70,12 @@ def test_several_connections(route: Route, session: str) -> None:
         options = [("grpc.use_local_subchannel_pool", 1)]
         with grpc.insecure_channel(route.address, options=options) as channel:
             assert SpannerGrpcTransport(channel=channel).execute_sql(request, timeout=TIMEOUT_SECONDS).rows
+
+
+@pytest.mark.parametrize("method", ["Commit", "ExecuteSql", "BeginTransaction"])
+def test_a_request_that_is_no_message(route: Route, method: str) -> None:
+    with grpc.insecure_channel(route.address) as channel:
+        call = channel.unary_unary(f"/google.spanner.v1.Spanner/{method}")
+        with pytest.raises(grpc.RpcError) as caught:
+            call(b"\xff\xff\xff", timeout=TIMEOUT_SECONDS)
+        assert caught.value.code() is grpc.StatusCode.INTERNAL
