@@ -9,6 +9,7 @@ from .ddl import AlterQueue, CreateQueue, DropQueue, GrantQueue, RevokeQueue
 from .exc import (
     CommitOutcomeUnknown,
     DeliverTimeError,
+    HandlerError,
     LeaseLost,
     MessageAlreadyAcknowledged,
     MessageAlreadyExists,
@@ -25,15 +26,20 @@ from .outbox import acknowledge, reschedule, send_many
 from .payload import Bytes, Json, Proto, Text
 from .receiver import Receiver
 from .schema import Queue
+from .worker import Ack, DeadLetter, Discard, Retry, RetryPolicy, Worker
 
 __all__ = [
+    "Ack",
     "AlterQueue",
     "Bytes",
     "CommitOutcomeUnknown",
     "CreateQueue",
+    "DeadLetter",
     "DeliverTimeError",
+    "Discard",
     "DropQueue",
     "GrantQueue",
+    "HandlerError",
     "Json",
     "Lease",
     "LeaseLost",
@@ -47,10 +53,13 @@ __all__ = [
     "QueueMessage",
     "QueueOptions",
     "Receiver",
+    "Retry",
+    "RetryPolicy",
     "RevokeQueue",
     "SpannerQueuesError",
     "Text",
     "UnsupportedDialect",
+    "Worker",
     "__version__",
     "acknowledge",
     "message_key",

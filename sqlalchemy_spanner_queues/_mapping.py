@@ -17,6 +17,7 @@ from .exc import DeliverTimeError, MessageImmutable, QueueDefinitionError
 
 PARENT_RELATIONSHIP = "_queue_parent"
 LEASE_ATTRIBUTE = "_queue_lease"
+ACKNOWLEDGED = "spanner_queue_acknowledged"
 _RECEIVED = "spanner_queue_values"
 
 
@@ -27,6 +28,7 @@ def listen(mixin: type[Any]) -> None:
     event.listen(mixin, "before_insert", _before_insert, propagate=True)
     event.listen(mixin, "after_insert", _after_insert, propagate=True)
     event.listen(mixin, "before_update", _before_update, propagate=True)
+    event.listen(mixin, "after_delete", _after_delete, propagate=True)
     event.listen(mixin, "expire", _restore_received, propagate=True)
 
 
@@ -163,6 +165,24 @@ def _before_update(mapper: Mapper[Any], connection: Connection, target: Any) -> 
     session = object_session(target)
     if session is not None and session.is_modified(target, include_collections=False):
         raise MessageImmutable(queue_table(mapper).name, "UPDATE")
+
+
+def _after_delete(mapper: Mapper[Any], connection: Connection, target: Any) -> None:
+    session = object_session(target)
+    if session is not None:
+        session.info.setdefault(ACKNOWLEDGED, set()).add(inspect(target).key)
+
+
+def is_acknowledged(session: Session, message: Any) -> bool:
+    """Return whether a message was deleted in the session's flushes, by whatever name that was asked for."""
+    return inspect(message).key in session.info.get(ACKNOWLEDGED, ())
+
+
+def received_values(message: Any) -> tuple[Any, datetime]:
+    """Return the payload and the deliver time of a received message."""
+    mapper = inspect(message).mapper
+    payload = mapper.get_property_by_column(_definition(mapper).payload).key
+    return message.__dict__[payload], message.__dict__[_deliver_key(mapper)]
 
 
 def load_received(instance: Any, mapper: Mapper[Any], key: tuple[Any, ...], values: dict[str, Any]) -> None:

@@ -177,6 +177,66 @@ class CommitOutcomeUnknown(SpannerQueuesError):
         self.keys = dict(keys)
 
 
+class TransactionAborted(SpannerQueuesError):
+    """Spanner aborted a transaction, and nothing of it was applied; run it again as a whole.
+
+    Example: two transactions wrote the same rows. The worker does so by itself, a bounded number of times.
+
+    https://docs.cloud.google.com/spanner/docs/transactions
+    """
+
+    def __init__(self) -> None:
+        super().__init__("the transaction was aborted; nothing of it was applied: run it again as a whole")
+
+
+class HandlerError(SpannerQueuesError):
+    """A handler was declared in a way that cannot work; raised where it is declared.
+
+    Example: ``retry=RetryPolicy()`` without ``dead_letter=``, which says where a message goes in the end.
+    ``handler`` is the function's name, ``problem`` what is wrong and ``fix`` what to write instead.
+    """
+
+    def __init__(self, handler: str, problem: str, fix: str) -> None:
+        super().__init__(f"handler {handler!r}: {problem}; {fix}")
+        self.handler = handler
+        self.problem = problem
+        self.fix = fix
+
+
+class UnknownMessageType(SpannerQueuesError):
+    """A message arrived for whose type the worker has no handler; it stays in the queue.
+
+    Example: a queue with handlers for "resize" and "crop" delivers a "rotate". ``queue`` and ``keys`` name
+    the message, ``type`` is what it has, ``known`` what there are handlers for.
+    """
+
+    def __init__(self, queue: str, keys: KeyValues, type: object, known: Sequence[object]) -> None:
+        super().__init__(
+            f"{dict(keys)} of queue {queue!r} is of the type {type!r}, for which this worker has no handler"
+            f" (has: {', '.join(map(repr, known)) or 'none'}); it stays in the queue and is delivered"
+            " again: add a handler, or one without type= that takes the rest"
+        )
+        self.queue = queue
+        self.keys = dict(keys)
+        self.type = type
+        self.known = list(known)
+
+
+class ForkedProcess(SpannerQueuesError):
+    """Something was started before the process forked, and is used in the child, where its threads are gone.
+
+    Example: a Worker that runs when its process forks. ``what`` names it. Fork first, and make the engine,
+    the receivers and the workers in the child.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} was started before this process forked, and cannot be used in the child: fork first,"
+            " then make the engine and start receivers and workers"
+        )
+        self.what = what
+
+
 class EmulatorError(SpannerQueuesError):
     """The local emulator could not be started, or did not answer."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -35,6 +35,7 @@ class Lease:
         self.expires_at = expires_at
         self.reason = ""
         self._event: threading.Event | None = None
+        self.watcher: Callable[[], None] | None = None
 
     @property
     def lost(self) -> threading.Event:
@@ -67,7 +68,7 @@ class Lease:
 
     def __getstate__(self) -> dict[str, Any]:
         # An Event cannot be pickled, and nobody keeps the lease of a copy.
-        return {**self.__dict__, "_event": self.is_lost}
+        return {**self.__dict__, "_event": self.is_lost, "watcher": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _event=None)
@@ -90,6 +91,15 @@ def mark_lost(lease: Lease, reason: str) -> None:
     if not lease.is_lost:
         lease.reason = reason
         lease.lost.set()
+        if lease.watcher is not None:
+            lease.watcher()
+
+
+def watch(lease: Lease, when_lost: Callable[[], None]) -> None:
+    """Call a function once a lease is lost: perhaps twice, by any thread; it must return at once."""
+    lease.watcher = when_lost
+    if lease.is_lost:
+        when_lost()
 
 
 class UndecodablePayload:

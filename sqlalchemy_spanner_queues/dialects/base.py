@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from enum import Enum
 from typing import Any, Final, Literal, Protocol
 
+from sqlalchemy import ColumnElement
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 from sqlalchemy.types import TypeEngine
@@ -83,6 +85,16 @@ class QueueDialect(Protocol):
     def classify(self, error: BaseException) -> Failure | None: ...
 
     def outcome_is_unknown(self, error: BaseException) -> bool: ...
+
+    def is_aborted(self, error: BaseException) -> bool: ...
+
+    def without_replay(self, connection: Connection) -> AbstractContextManager[None]: ...
+
+    def commit_turn(self, connection: Connection) -> AbstractContextManager[None]: ...
+
+    def stored_payload(self, wire: Wire, stored: bytes | str) -> tuple[object, TypeEngine[Any]]: ...
+
+    def is_due(self, queue: QueueDefinition, dialect: object) -> ColumnElement[bool]: ...
 
     def before_skip(self, queue: QueueDefinition, connection: Connection) -> None: ...
 

@@ -5,12 +5,14 @@ https://docs.cloud.google.com/spanner/docs/reference/standard-sql/data-definitio
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final, Literal
 
-from sqlalchemy import Column, String
+from sqlalchemy import Column, ColumnElement, String, func
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 from sqlalchemy.types import TypeEngine
@@ -20,6 +22,7 @@ from ..definition import Interleave, OptionValue, QueueDefinition, RowDeletion
 from . import _text
 from ._errors import has_type, mentions
 from ._google_types import GoogleBytes, GoogleJson, GoogleProto, GoogleTimestamp
+from ._replay import without_replay as without_replay
 from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "spanner"
@@ -147,6 +150,26 @@ def classify(error: BaseException) -> Failure | None:
 
 def outcome_is_unknown(error: BaseException) -> bool:
     return has_type(error, *_UNKNOWN_OUTCOME)
+
+
+def is_aborted(error: BaseException) -> bool:
+    return has_type(error, "Aborted", "RetryAborted", "TransactionAborted")
+
+
+def commit_turn(connection: Connection) -> AbstractContextManager[None]:
+    """Do nothing: any number of transactions commit side by side."""
+    return nullcontext()
+
+
+def stored_payload(wire: Wire, stored: bytes | str) -> tuple[object, TypeEngine[Any]]:
+    """Return what is stored of a payload as a value to bind, and its type."""
+    value = json.loads(stored) if wire.kind == "json" else stored
+    return value, payload_type(wire)
+
+
+def is_due(queue: QueueDefinition, dialect: object) -> ColumnElement[bool]:
+    """Return the condition for messages that may be delivered now, as far as a statement can tell."""
+    return queue.deliver_time <= func.current_timestamp()
 
 
 def before_skip(queue: QueueDefinition, connection: Connection) -> None:

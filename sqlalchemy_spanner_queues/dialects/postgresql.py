@@ -5,12 +5,14 @@ https://docs.cloud.google.com/spanner/docs/reference/postgresql/data-definition-
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import Any, Literal
 
-from sqlalchemy import TIMESTAMP, Column, LargeBinary, Text
+from sqlalchemy import TIMESTAMP, Column, ColumnElement, LargeBinary, Text, func
 from sqlalchemy.dialects.postgresql import JSONB, VARCHAR
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
@@ -147,6 +149,31 @@ def classify(error: BaseException) -> Failure | None:
 
 def outcome_is_unknown(error: BaseException) -> bool:
     return bool(getattr(error, "connection_invalidated", False))
+
+
+def is_aborted(error: BaseException) -> bool:
+    # SQLSTATE 40001; PGAdapter replays by itself first.
+    return mentions(error, "aborted") or has_type(error, "SerializationFailure", "TransactionAborted")
+
+
+def without_replay(connection: Connection) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def commit_turn(connection: Connection) -> AbstractContextManager[None]:
+    """Do nothing: any number of transactions commit side by side."""
+    return nullcontext()
+
+
+def stored_payload(wire: Wire, stored: bytes | str) -> tuple[object, TypeEngine[Any]]:
+    """Return what is stored of a payload as a value to bind, and its type."""
+    value = json.loads(stored) if wire.kind == "json" else stored
+    return value, payload_type(wire)
+
+
+def is_due(queue: QueueDefinition, dialect: object) -> ColumnElement[bool]:
+    """Return the condition for messages that may be delivered now, as far as a statement can tell."""
+    return queue.deliver_time <= func.current_timestamp()
 
 
 def before_skip(queue: QueueDefinition, connection: Connection) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, cast
 
-from sqlalchemy import BigInteger, LargeBinary, Text
+from sqlalchemy import BigInteger, ColumnElement, LargeBinary, Text, literal_column
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.sql.compiler import DDLCompiler, IdentifierPreparer
 from sqlalchemy.types import TypeEngine
@@ -16,10 +17,11 @@ from sqlalchemy.types import TypeEngine
 from .._wire import JsonText, Wire
 from ..definition import QueueDefinition
 from ..exc import UnsupportedDialect
-from ..sqlite_mode.clock import offset_micros
+from ..sqlite_mode.clock import now_micros, offset_micros
 from ..sqlite_mode.memory import share_between_threads
-from ._errors import mentions
-from ._sqlite_ddl import NOW_MICROS, extra_texts, parent_triggers, table_text
+from ..sqlite_mode.turn import turn
+from ._errors import has_type, mentions
+from ._sqlite_ddl import NOW_MICROS, READY, extra_texts, parent_triggers, table_text
 from .base import Alteration, Failure, Privilege, ReceiveArguments
 
 ENGINE: Literal["spanner", "sqlite"] = "sqlite"
@@ -164,6 +166,34 @@ def classify(error: BaseException) -> Failure | None:
 def outcome_is_unknown(error: BaseException) -> bool:
     """Return False: a commit on the local disk answers."""
     return False
+
+
+def is_aborted(error: BaseException) -> bool:
+    """Return whether somebody else held the database for too long; nothing was written then."""
+    return has_type(error, "TransactionAborted") or mentions(
+        error, "database is locked", "database table is locked"
+    )
+
+
+def without_replay(connection: Connection) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def commit_turn(connection: Connection) -> AbstractContextManager[None]:
+    """Wait for this process's turn to write; a transaction that writes already has it."""
+    driver = cast(sqlite3.Connection, connection.connection.driver_connection)
+    return nullcontext() if driver.in_transaction else turn(connection.dialect)
+
+
+def stored_payload(wire: Wire, stored: bytes | str) -> tuple[object, TypeEngine[Any]]:
+    """Return what is stored of a payload as a value to bind, and its type."""
+    return stored, Text() if wire.kind in ("text", "json") else LargeBinary()
+
+
+def is_due(queue: QueueDefinition, dialect: object) -> ColumnElement[bool]:
+    """Return the condition for messages that may be delivered now, as far as a statement can tell."""
+    ready = literal_column(READY, BigInteger())
+    return ready <= now_micros(dialect)
 
 
 def before_skip(queue: QueueDefinition, connection: Connection) -> None:

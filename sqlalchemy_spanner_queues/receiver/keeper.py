@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from ..message import Lease, mark_lost, mark_renewed
@@ -70,17 +70,36 @@ class LeaseKeeper:
             if was_idle:
                 self._changed.notify_all()
 
-    def finishing(self, lease: Lease) -> None:
-        """Note that the message is being acknowledged: not to find it any more is no loss from now on."""
+    def hand_over(self, leases: Iterable[Lease], owner: object) -> None:
+        """Give leases that are held another owner."""
         with self._changed:
-            held = self._held.get(id(lease))
-            if held is not None:
-                held.finishing = True
+            for lease in leases:
+                held = self._held.get(id(lease))
+                if held is not None:
+                    held.owner = owner
 
-    def release(self, lease: Lease) -> None:
-        """Renew a lease no more; what is not acknowledged is delivered again when it runs out."""
+    def replace(self, lease: Lease, newer: Lease) -> bool:
+        """Go on with the token of a newer lease of the same message; return False when it is too late."""
         with self._changed:
-            self._held.pop(id(lease), None)
+            self._held.pop(id(newer), None)
+            if lease.is_lost or id(lease) not in self._held:
+                return False
+            mark_renewed(lease, newer.token, newer.expires_at)
+            return True
+
+    def finishing(self, *leases: Lease) -> None:
+        """Note that messages are being acknowledged: not to find them any more is no loss from now on."""
+        with self._changed:
+            for lease in leases:
+                held = self._held.get(id(lease))
+                if held is not None:
+                    held.finishing = True
+
+    def release(self, *leases: Lease) -> None:
+        """Renew leases no more; what is not acknowledged is delivered again when they run out."""
+        with self._changed:
+            for lease in leases:
+                self._held.pop(id(lease), None)
 
     def release_all(self, owner: object) -> None:
         """Renew none of an owner's leases any more."""
@@ -123,11 +142,13 @@ class LeaseKeeper:
             return False
         with self._changed:
             for token, item in held.items():
-                if self._held.get(id(item.lease)) is item and not _apply(
-                    item.lease, answer, item.finishing, token
-                ):
+                if self._is_current(item, token) and not _apply(item.lease, answer, item.finishing, token):
                     del self._held[id(item.lease)]
         return True
+
+    def _is_current(self, item: _Held, token: Token) -> bool:
+        """Return whether a lease is still held, with the token that was renewed."""
+        return self._held.get(id(item.lease)) is item and item.lease.token == token
 
     def _renew(self, leases: Mapping[Token, Lease]) -> Mapping[Token, Renewal]:
         return self._transport.renew(list(leases))

@@ -36,15 +36,18 @@ def decode_payload(payload: PayloadType[Any], stored: Any) -> Any:
         return _undecodable(payload, stored, error)
 
 
-def decode_wire(payload: PayloadType[Any], text: str) -> Any:
-    """Return the payload for the text that Spanner's protocol carries: bytes are base64 there."""
+def decode_wire(payload: PayloadType[Any], text: str) -> tuple[bytes | str, Any]:
+    """Return what is stored, and the payload, for the text that Spanner's protocol carries.
+
+    Bytes are base64 there.
+    """
     if payload.wire.kind not in ("bytes", "proto"):
-        return decode_payload(payload, text)
+        return text, decode_payload(payload, text)
     try:
         stored = base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        return _undecodable(payload, text, error)
-    return decode_payload(payload, stored)
+        return text, _undecodable(payload, text, error)
+    return stored, decode_payload(payload, stored)
 
 
 def _undecodable(payload: PayloadType[Any], stored: Any, cause: Exception) -> UndecodablePayload:

@@ -21,8 +21,9 @@ ItemT = TypeVar("ItemT")
 
 FIRST_PAUSE_SECONDS: Final = 0.1
 LONGEST_PAUSE_SECONDS: Final = 30.0
-# Rows that are read ahead within a batch that does not end; then the reader waits.
+# What is read ahead within a batch that does not end, in rows and bytes of payload; then the reader waits.
 MOST_WAITING: Final = 1000
+MOST_WAITING_BYTES: Final = 64 * 2**20
 # Whoever asks for more within this time, so many times in a row, is as fast as the network ...
 QUICK_SECONDS: Final = 0.005
 QUICK_TIMES: Final = 3
@@ -30,17 +31,20 @@ QUICK_TIMES: Final = 3
 # stream is read on, because more is on its way then, whose leases are lost with the stream.
 PATIENCE_SECONDS: Final = 0.05
 STOP_SECONDS: Final = 1.5
+# A stream that has not failed by then is a good one, whether anything came or not.
+SETTLED_SECONDS: Final = 5.0
 
 
 class Arrived(Generic[ItemT]):
-    """A message that waits to be taken, with its lease."""
+    """A message that waits to be taken, with its lease, and its payload as it is stored."""
 
-    __slots__ = ("item", "last", "lease")
+    __slots__ = ("item", "last", "lease", "stored")
 
-    def __init__(self, item: ItemT, lease: Lease, last: bool) -> None:
+    def __init__(self, item: ItemT, lease: Lease, last: bool, stored: bytes | str) -> None:
         self.item = item
         self.lease = lease
         self.last = last
+        self.stored = stored
 
 
 class Reader(Generic[ItemT]):
@@ -54,18 +58,22 @@ class Reader(Generic[ItemT]):
     def __init__(
         self,
         transport: Transport,
-        request: ReceiveRequest,
+        request: Callable[[], ReceiveRequest],
         keeper: LeaseKeeper,
         max_lease: float,
         make: Callable[[ReceivedRow], tuple[ItemT, Lease]],
+        *,
+        most_bytes: int = MOST_WAITING_BYTES,
     ) -> None:
         self._transport = transport
         self._request = request
+        self._most_bytes = most_bytes
         self._keeper = keeper
         self._max_lease = max_lease
         self._make = make
         self._changed = threading.Condition()
         self._arrived: deque[Arrived[ItemT]] = deque()
+        self._arrived_bytes = 0
         self._taken: deque[Arrived[ItemT]] = deque()
         self._wanted = False
         self._stopping = False
@@ -73,6 +81,9 @@ class Reader(Generic[ItemT]):
         self._error: BaseException | None = None
         self._stream: Stream | None = None
         self._idle_since = 0.0
+        self._opened_at = time.monotonic()
+        self.failures = 0
+        self.overloaded = False
         self._quick = 0
         self._thread = threading.Thread(target=self._run, name="spanner-queues-receiver", daemon=True)
 
@@ -99,7 +110,7 @@ class Reader(Generic[ItemT]):
         """
         while not self._stopping:
             if not self._taken:
-                self._take_all()
+                self._taken.extend(self.take_all() or ())
             if not self._taken:
                 return None
             arrived = self._taken.popleft()
@@ -107,16 +118,30 @@ class Reader(Generic[ItemT]):
                 return arrived
         return None
 
-    def _take_all(self) -> None:
+    @property
+    def is_failing(self) -> bool:
+        """Return whether the last stream broke, and no other one has lived for a while since."""
+        return self.failures > 0 and time.monotonic() - self._opened_at < SETTLED_SECONDS
+
+    def take_all(self, timeout: float | None = None) -> list[Arrived[ItemT]] | None:
+        """Wait for messages and return all that came; None means that the reader was stopped.
+
+        Returns an empty list when nothing came within ``timeout`` seconds. Raises the error that ended the
+        stream for good.
+        """
         with self._changed:
             self._wanted = True
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._arrived or self._ended or self._stopping)
+            self._changed.wait_for(lambda: self._arrived or self._ended or self._stopping, timeout)
             self._wanted = False
-            self._taken.extend(self._arrived)
+            taken = list(self._arrived)
             self._arrived.clear()
-            if not self._taken and self._error is not None and not self._stopping:
+            self._arrived_bytes = 0
+            if self._stopping:
+                return None
+            if not taken and self._error is not None:
                 raise self._error
+            return taken
 
     def _run(self) -> None:
         try:
@@ -131,14 +156,13 @@ class Reader(Generic[ItemT]):
             self._changed.notify_all()
 
     def _read_on(self) -> None:
-        failures = 0
         while self._wait_for_next():
             try:
                 self._read_stream()
-                failures = 0
+                self.failures, self.overloaded = 0, False
             except TransientError as error:
-                failures += 1
-                self._rest(failures, error)
+                self.failures, self.overloaded = self.failures + 1, error.overloaded
+                self._rest(self.failures, error)
 
     def _wait_for_next(self) -> bool:
         """Wait until a stream is needed, and learn from how soon that was; return False when stopped."""
@@ -171,9 +195,10 @@ class Reader(Generic[ItemT]):
 
     def _read_stream(self) -> None:
         """Read one stream until it ends, or until nobody waits for its next batch."""
-        stream = self._transport.receive(self._request)
+        request = self._request()
+        stream = self._transport.receive(request)
         with self._changed:
-            self._stream = stream
+            self._stream, self._opened_at = stream, time.monotonic()
             if self._stopping:
                 stream.cancel()
         staleness, batches = Staleness(), 0
@@ -181,9 +206,10 @@ class Reader(Generic[ItemT]):
             if not self._arrive(row, staleness):
                 stream.cancel()
                 return
-            if row.last or len(self._arrived) >= MOST_WAITING:
+            self.failures, self.overloaded = 0, False
+            if row.last or self._is_full():
                 batches += 1
-                if not self._is_more_wanted(patient=batches > 1):
+                if not self._is_more_wanted(patient=batches > 1) or self._is_outdated(request):
                     stream.cancel()
                     return
 
@@ -200,10 +226,18 @@ class Reader(Generic[ItemT]):
             self._keeper.release(lease)
             return False
         with self._changed:
-            self._arrived.append(Arrived(item, lease, row.last))
+            self._arrived.append(Arrived(item, lease, row.last, row.stored))
+            self._arrived_bytes += len(row.stored)
             if self._wanted:
                 self._changed.notify_all()
         return True
+
+    def _is_outdated(self, request: ReceiveRequest) -> bool:
+        """Return whether another stream would be better, and costs nothing."""
+        return not self._transport.leases_ahead and self._request() != request
+
+    def _is_full(self) -> bool:
+        return len(self._arrived) >= MOST_WAITING or self._arrived_bytes >= self._most_bytes
 
     def _wait_for_demand(self, seconds: float | None) -> bool:
         """Wait until somebody waits for more; return False when that did not happen, or when stopped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -14,11 +15,11 @@ from sqlalchemy.orm import Session
 
 from ..dialects import for_dialect
 from ..dialects.base import ReceiveArguments
-from ..exc import CommitOutcomeUnknown
+from ..exc import ForkedProcess
 from ..message import Lease, UndecodablePayload
 from ..orm import QueueMessage
-from ..outbox import acknowledge
 from . import keepers
+from .finishing import acknowledge_in, commit
 from .keeper import LeaseKeeper
 from .reader import Arrived, Reader
 from .rows import MessageFactory
@@ -73,6 +74,7 @@ class Receiver(Generic[MessageT]):
         session_factory: Callable[[], Session] | None = None,
     ) -> None:
         ReceiveArguments(max_batch_size, max_duration, priority)
+        self._pid = os.getpid()
         self._engine = engine
         self._factory = MessageFactory(model)
         self._request = ReceiveRequest(max_batch_size, max_duration, priority, self._factory.only(where))
@@ -171,10 +173,12 @@ class Receiver(Generic[MessageT]):
             yield arrived
 
     def _start(self) -> Reader[MessageT]:
+        if self._pid != os.getpid():
+            raise ForkedProcess(f"a Receiver of {self._factory.queue.name!r}")
         if self._reader is None:
             self._keeper = keepers.acquire(self._engine.dialect, self._factory.queue.name, self._new_keeper)
             self._reader = Reader(
-                self._transport(), self._request, self._keeper, self._max_lease, self._make_message
+                self._transport(), lambda: self._request, self._keeper, self._max_lease, self._make_message
             )
             self._reader.start()
         return self._reader
@@ -197,17 +201,8 @@ class Receiver(Generic[MessageT]):
                 self._keeper.release(one.lease)
 
     def _finish(self, session: Session, message: MessageT, lease: Lease) -> None:
-        lease.raise_if_lost()
-        acknowledge(session, message)
-        session.flush()
-        if self._keeper is not None:
-            self._keeper.finishing(lease)
-        try:
-            session.commit()
-        except Exception as error:
-            if not self._seam.outcome_is_unknown(error):
-                raise
-            raise CommitOutcomeUnknown(lease.queue, lease.keys) from error
+        acknowledge_in(session, [message], self._keeper)
+        commit(session, self._seam, lease)
 
 
 def _require_payload(message: QueueMessage, factory: MessageFactory) -> None:

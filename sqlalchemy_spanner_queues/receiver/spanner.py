@@ -53,6 +53,8 @@ _PASSING: Final = (
 class SpannerTransport:
     """One queue of one Spanner database."""
 
+    leases_ahead = True
+
     def __init__(self, engine: Engine, table: Table, spanner_database: str | None) -> None:
         self._engine = engine
         self._table = table
@@ -152,13 +154,14 @@ class RowDecoder:
             value = rows.decode_column(row, at)
             values.append(value if processor is None else processor(value))
         payload, deliver_time, expires_at, token, last = row[self._width :]
-        values.append(decode_wire(self._payload, payload.string_value))
+        stored, value = decode_wire(self._payload, payload.string_value)
+        values.append(value)
         values.append(timestamp(deliver_time.string_value))
         # A token of either type travels as text, and goes back as what it came as.
         text = token.string_value
         is_bytes = rows.fields[self._width + 3].type_.code == TypeCode.BYTES
         expires = timestamp(expires_at.string_value)
-        return ReceivedRow(values, text.encode() if is_bytes else text, expires, last.bool_value)
+        return ReceivedRow(values, text.encode() if is_bytes else text, expires, last.bool_value, stored)
 
 
 def timestamp(text: str) -> datetime:

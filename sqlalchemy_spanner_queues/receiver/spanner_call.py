@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from google.cloud.spanner_v1 import (
 from google.protobuf.struct_pb2 import Struct
 from sqlalchemy.engine import Engine
 
-from ..exc import SpannerQueuesError
+from ..exc import ForkedProcess, SpannerQueuesError
 from .spanner_values import value_pb
 
 log = logging.getLogger("sqlalchemy_spanner_queues.receiver")
@@ -32,7 +33,7 @@ DATABASE_PATH = re.compile(
     r"projects/(?P<project>[^/]+)/instances/(?P<instance>[^/]+)/databases/(?P<database>[^/]+)"
 )
 
-_databases: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+_databases: WeakKeyDictionary[object, tuple[int, Any]] = WeakKeyDictionary()
 _databases_lock = threading.Lock()
 
 _STRONG = TransactionSelector(
@@ -137,8 +138,11 @@ def _database_of(engine: Engine) -> Any:
     """
     with _databases_lock:
         if engine.dialect not in _databases:
-            _databases[engine.dialect] = _find_database(engine)
-        return _databases[engine.dialect]
+            _databases[engine.dialect] = os.getpid(), _find_database(engine)
+        pid, database = _databases[engine.dialect]
+        if pid != os.getpid():
+            raise ForkedProcess("the Spanner client of the engine")
+        return database
 
 
 def _find_database(engine: Engine) -> Any:

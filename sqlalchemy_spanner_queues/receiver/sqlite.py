@@ -34,6 +34,7 @@ from ..columns import Instant
 from ..definition import QueueDefinition
 from ..dialects.sqlite import EPOCH
 from ..sqlite_mode.clock import now_micros
+from ..sqlite_mode.turn import turn
 from ..sqlite_mode.wake import Bell, bell_of
 from .filters import onto
 from .payloads import decode_payload, payload_type_of
@@ -75,6 +76,8 @@ class _Tables:
 
 class SqliteTransport:
     """One queue of one SQLite engine."""
+
+    leases_ahead = False
 
     def __init__(self, engine: Engine, queue: QueueDefinition) -> None:
         # Connections of its own: the application may hold all of its pool.
@@ -164,7 +167,7 @@ class SqliteStream:
         statement = select(self._tables.ready).select_from(self._tables.table)
         if self._where is not None:
             statement = statement.where(self._where)
-        with _transaction(self._engine) as connection:
+        with _locked_is_transient(), self._engine.connect() as connection:
             ready = connection.scalar(statement.order_by(self._tables.ready).limit(1))
         if ready is None:
             return FALLBACK_SECONDS
@@ -185,8 +188,9 @@ class SqliteStream:
 
     def _received(self, row: Row[Any], token: str, until: int, last: bool) -> ReceivedRow:
         values: list[Any] = list(row)[3:]
-        values[-2] = decode_payload(self._tables.payload, values[-2])
-        return ReceivedRow(values, token, stamp(until), last)
+        stored = values[-2]
+        values[-2] = decode_payload(self._tables.payload, stored)
+        return ReceivedRow(values, token, stamp(until), last, stored)
 
     def _due(self, now: int) -> Select[Any]:
         t = self._tables
@@ -239,9 +243,14 @@ def stamp(micros: int) -> datetime:
 
 @contextmanager
 def _transaction(engine: Engine) -> Generator[Connection]:
+    with _locked_is_transient(), turn(engine.dialect), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def _locked_is_transient() -> Generator[None]:
     try:
-        with engine.begin() as connection:
-            yield connection
+        yield
     except OperationalError as error:
         if "locked" not in str(error.orig):
             raise

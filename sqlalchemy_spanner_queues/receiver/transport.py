@@ -14,7 +14,7 @@ Token = Any
 
 @dataclass(slots=True)
 class ReceivedRow:
-    """One delivered message: its column values, and its lease.
+    """One delivered message: its column values, its lease, and its payload as it is stored.
 
     ``values`` are those of the queue's columns in order (keys, payload, deliver time), decoded; a payload
     that cannot be decoded is an UndecodablePayload. ``last`` ends a batch.
@@ -24,6 +24,7 @@ class ReceivedRow:
     token: Token
     expires_at: datetime
     last: bool
+    stored: bytes | str
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,13 @@ class Stream(Protocol):
 
 
 class Transport(Protocol):
-    """The way to one queue of one engine."""
+    """The way to one queue of one engine.
+
+    ``leases_ahead`` says whether messages are leased when they are sent, read or not, so that an open stream
+    is not closed without need.
+    """
+
+    leases_ahead: bool
 
     def receive(self, request: ReceiveRequest) -> Stream: ...
 

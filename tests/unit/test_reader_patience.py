@@ -22,7 +22,10 @@ class Rows:
 
     def __iter__(self) -> Iterator[ReceivedRow]:
         expires = datetime.now(UTC) + timedelta(seconds=10)
-        return (ReceivedRow([number], f"t{number}", expires, last=True) for number in range(self._number))
+        return (
+            ReceivedRow([number], f"t{number}", expires, last=True, stored=b"")
+            for number in range(self._number)
+        )
 
     def cancel(self) -> None:
         self.cancelled = True
@@ -30,6 +33,8 @@ class Rows:
 
 class Opens:
     """A transport that has this stream."""
+
+    leases_ahead = True
 
     def __init__(self, stream: Rows) -> None:
         self._stream = stream
@@ -51,7 +56,7 @@ class Rehearsal(Reader[int]):
     def __init__(self, stream: Rows, demand: list[bool]) -> None:
         transport: Any = Opens(stream)
         keeper: Any = HoldsAll()
-        super().__init__(transport, REQUEST, keeper, 60.0, _make)
+        super().__init__(transport, lambda: REQUEST, keeper, 60.0, _make)
         self._demand = demand
         self.waits: list[float | None] = []
 

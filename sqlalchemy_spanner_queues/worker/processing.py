@@ -1,0 +1,328 @@
+"""What a worker does with messages, step by step, in one of its threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from sqlalchemy.orm import Session
+
+from .. import _mapping
+from ..exc import CommitOutcomeUnknown, LeaseLost, MessageAlreadyAcknowledged
+from ..message import mark_lost, watch
+from ..receiver.finishing import acknowledge_in
+from ..receiver.keeper import LeaseKeeper
+from . import events
+from .calling import Caller, HandlerFailed
+from .events import Events, WorkerEvent, log
+from .job import Job
+from .outcomes import Ack, Outcome
+from .settling import Settling
+from .transactions import GivenUp, Transactions
+from .verdict import Bury, Drop, Resend, Verdict, describe, judge, trace
+
+Submit = Callable[[Sequence[Job]], None]
+
+
+class Processing:
+    """Work on the messages of one queue; nothing that happens to them is raised."""
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        settling: Settling,
+        keeper: LeaseKeeper,
+        caller: Caller,
+        told: Events,
+    ) -> None:
+        self._transactions = transactions
+        self._settling = settling
+        self._keeper = keeper
+        self._caller = caller
+        self._events = told
+
+    def __call__(self, jobs: Sequence[Job], acknowledge_later: Submit) -> list[Job]:
+        """Work on jobs of one handler; return those that are over.
+
+        The others have been given to ``acknowledge_later``.
+        """
+        for job in jobs:
+            job.start()
+            watch(job.lease, partial(self._lost_meanwhile, job))
+        later: list[Job] = []
+        try:
+            later = self._work(jobs)
+        except Exception as error:  # noqa: BLE001 - told, with its traceback
+            self._unsettled(jobs, error)
+        over = [job for job in jobs if job not in later]
+        self.let_go(over)
+        if later:
+            acknowledge_later(later)
+        return over
+
+    def let_go(self, jobs: Sequence[Job]) -> None:
+        """Renew the leases of jobs no more; what was not settled is delivered again."""
+        for job in jobs:
+            if job.timer is not None:
+                job.timer.cancel()
+        self._keeper.release(*[job.lease for job in jobs])
+
+    def succeeded(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._events.tell_quietly(events.SUCCEEDED, partial(self._event, events.SUCCEEDED, job))
+
+    def acknowledge(self, jobs: Sequence[Job]) -> None:
+        """Acknowledge finished jobs in one transaction, or one by one where that fails."""
+        try:
+            self._acknowledge(jobs)
+        except Exception as error:  # noqa: BLE001 - told, with its traceback
+            if len(jobs) == 1 or isinstance(error, CommitOutcomeUnknown | GivenUp):
+                self._unsettled(jobs, error)
+            else:
+                for job in jobs:
+                    self.acknowledge([job])
+
+    def _acknowledge(self, jobs: Sequence[Job]) -> None:
+        self._raise_if_lost(jobs)
+
+        def finish(session: Session) -> None:
+            self._settling.remove(session, jobs)
+            self._keeper.finishing(*[job.lease for job in jobs])
+
+        self._transactions.run(jobs, _nothing, finish)
+        self.succeeded(jobs)
+
+    def _work(self, jobs: Sequence[Job]) -> list[Job]:
+        """Return the jobs that are to be acknowledged."""
+        ready = [job for job in jobs if self._is_workable(job)]
+        if not ready:
+            return []
+        mode = ready[0].handler.mode
+        if mode == "at_most_once":
+            return self._at_most_once(ready[0])
+        ready = self._counted(ready)
+        later: list[Job] = []
+        for group in self._groups(ready):
+            later += self._outside(group) if mode == "outside" else self._in_transaction(group)
+        return later
+
+    def _groups(self, jobs: Sequence[Job]) -> list[list[Job]]:
+        """Split a batch: a message that failed before, or ended its process, may not fail the others."""
+        fresh = [job for job in jobs if job.attempts < 2]
+        groups = [[job] for job in jobs if job.attempts >= 2]
+        return [fresh, *groups] if fresh else groups
+
+    def _is_workable(self, job: Job) -> bool:
+        """Settle what no handler is to see."""
+        if job.lease.is_lost:
+            return False
+        if job.undecodable is not None:
+            self._settle(job, Bury(describe(job.undecodable), trace(job.undecodable)), job.undecodable)
+            return False
+        age = job.handler.max_age
+        if age is not None and job.delivered_at - job.deliver_time > age:
+            self._settle(job, Bury(f"older than {age}"), None)
+            return False
+        return True
+
+    def _counted(self, jobs: Sequence[Job]) -> list[Job]:
+        """Count an attempt for each job, and bury those that had all of theirs."""
+        policy = jobs[0].handler.retry
+        if policy is None:
+            return list(jobs)
+        self._transactions.run(jobs, _nothing, partial(self._settling.count, jobs=jobs))
+        return [job for job in jobs if not self._is_exhausted(job)]
+
+    def _is_exhausted(self, job: Job) -> bool:
+        policy = job.handler.retry
+        if policy is None or job.attempts <= policy.max_attempts:
+            return False
+        job.attempts = policy.max_attempts
+        self._settle(
+            job,
+            Bury(f"started {job.attempts} times; the last time, the process or the lease ended first"),
+            None,
+        )
+        return True
+
+    def _in_transaction(self, jobs: Sequence[Job]) -> list[Job]:
+        def work(session: Session) -> None:
+            outcome = self._caller(jobs, session)
+            if not isinstance(outcome, Ack):
+                raise outcome
+
+        def finish(session: Session) -> None:
+            self._raise_if_lost(jobs)
+            left = [job.message for job in jobs if not _mapping.is_acknowledged(session, job.message)]
+            acknowledge_in(session, left, self._keeper)
+            self._settling.forget(session, jobs)
+            self._keeper.finishing(*[job.lease for job in jobs])
+
+        self._started(jobs)
+        try:
+            self._transactions.run(jobs, work, finish)
+        except Exception as error:  # noqa: BLE001 - judged, and told
+            return self._failed(jobs, error, self._in_transaction)
+        self.succeeded(jobs)
+        return []
+
+    def _outside(self, jobs: Sequence[Job]) -> list[Job]:
+        self._started(jobs)
+        try:
+            outcome = self._caller(jobs, None)
+            if not isinstance(outcome, Ack):
+                raise outcome
+        except (HandlerFailed, Outcome) as error:
+            return self._failed(jobs, error, self._outside)
+        return list(jobs)
+
+    def _at_most_once(self, job: Job) -> list[Job]:
+        """Acknowledge the message first, with another one in its place that is due when this run is over."""
+        run_time = job.handler.run_time
+        assert run_time is not None
+        job.timer = threading.Timer(
+            run_time.total_seconds(), mark_lost, [job.lease, f"its run time of {run_time} is over"]
+        )
+        job.timer.daemon = True
+        job.timer.name = "spanner-queues-run-time"
+
+        def replace(session: Session) -> None:
+            job.due = None
+            self._settling.count(session, [job])
+            self._settling.resend(session, job, run_time)
+            job.due = self._settling.deliver_time(session, job)
+            job.lease.raise_if_lost()
+            self._keeper.finishing(job.lease)
+
+        # It runs from before the commit, so that it ends before the message in its place is due.
+        job.timer.start()
+        self._transactions.run([job], _nothing, replace)
+        self._keeper.release(job.lease)
+        if self._is_exhausted(job):
+            return []
+        self._started([job])
+        try:
+            outcome = self._caller([job], None)
+            if not isinstance(outcome, Ack):
+                raise outcome
+        except (HandlerFailed, Outcome) as error:
+            return self._failed([job], error, lambda _jobs: [])
+        return [job]
+
+    def _failed(
+        self, jobs: Sequence[Job], error: BaseException, again: Callable[[Sequence[Job]], list[Job]]
+    ) -> list[Job]:
+        """Settle a failed job; a failed batch is worked on one by one."""
+        cause = error.error if isinstance(error, HandlerFailed) else error
+        if isinstance(error, CommitOutcomeUnknown | GivenUp):
+            self._unsettled(jobs, error)
+            return []
+        if len(jobs) > 1:
+            return [done for job in jobs if not job.lease.is_lost for done in again([job])]
+        job = jobs[0]
+        if job.lease.is_lost or self._is_about(job, cause):
+            self._unsettled(jobs, cause)
+            return []
+        self._settle(job, judge(cause, job.handler.retry, job.attempts), cause)
+        return []
+
+    def _is_about(self, job: Job, error: BaseException) -> bool:
+        """Return whether an error says that this message is somebody else's by now."""
+        if isinstance(error, LeaseLost):
+            return error.queue == job.lease.queue and error.keys == job.keys
+        return (
+            isinstance(error, MessageAlreadyAcknowledged)
+            and error.queue == job.lease.queue
+            and job.keys in [dict(key) for key in error.keys]
+        )
+
+    def _settle(self, job: Job, verdict: Verdict, error: BaseException | None) -> None:
+        """Carry out a verdict, in a transaction of its own."""
+        model = job.handler.dead_letter
+        if isinstance(verdict, Resend) and verdict.delay is None:
+            self._tell(events.RETRIED, job, verdict.reason, error)
+            return
+        if isinstance(verdict, Bury) and model is None:
+            reason = f"{verdict.reason}; the handler has no dead_letter=, so that it stays in the queue"
+            self._tell(events.LEFT, job, reason, error)
+            return
+
+        def finish(session: Session) -> None:
+            self._write(session, job, verdict)
+            job.lease.raise_if_lost()
+            self._keeper.finishing(job.lease)
+
+        try:
+            self._transactions.run([job], _nothing, finish)
+        except Exception as failure:  # noqa: BLE001 - told, with its traceback
+            self._unsettled([job], failure)
+            return
+        self._tell(_NAMES[type(verdict)], job, verdict.reason, error)
+
+    def _write(self, session: Session, job: Job, verdict: Verdict) -> None:
+        match verdict:
+            case Resend(delay=delay) if delay is not None:
+                self._settling.resend(session, job, delay)
+            case Bury(reason=reason, traceback=traceback) if job.handler.dead_letter is not None:
+                self._settling.bury(session, job, job.handler.dead_letter, reason, traceback)
+            case _:
+                self._settling.remove(session, [job])
+
+    def _unsettled(self, jobs: Sequence[Job], error: BaseException) -> None:
+        """Say why jobs were not settled: Spanner delivers them again, unless they are gone."""
+        for job in jobs:
+            if isinstance(error, CommitOutcomeUnknown):
+                self._tell(events.OUTCOME_UNKNOWN, job, "the commit got no answer; not repeated here", error)
+            elif isinstance(error, MessageAlreadyAcknowledged):
+                self._tell(events.ALREADY_ACKNOWLEDGED, job, "somebody else finished it", None)
+            elif job.lease.is_lost or isinstance(error, LeaseLost):
+                self._lost(job)
+            else:
+                self._tell(events.LEFT, job, f"left to be delivered again: {describe(error)}", error)
+
+    def _raise_if_lost(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            job.lease.raise_if_lost()
+
+    def _lost_meanwhile(self, job: Job) -> None:
+        """Cancel the handler and tell the rest; called by the keeper's thread, which must not wait."""
+        if (cancel := job.cancel) is not None:
+            cancel()
+        threading.Thread(target=self._lost, args=[job], name="spanner-queues-lease-lost", daemon=True).start()
+
+    def _lost(self, job: Job) -> None:
+        """Tell once that a lease is lost."""
+        if not job.tell_lost_once():
+            return
+        self._tell(events.LEASE_LOST, job, job.lease.reason, None)
+        if job.handler.on_lease_lost is not None:
+            try:
+                job.handler.on_lease_lost(job.message)
+            except Exception:  # of the application's own
+                log.exception("on_lease_lost of %s failed", job.handler.name)
+
+    def _started(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            self._events.tell_quietly(events.STARTED, partial(self._event, events.STARTED, job))
+
+    def _tell(self, name: str, job: Job, reason: str, error: BaseException | None) -> None:
+        self._events.tell(self._event(name, job, reason=reason, error=error))
+
+    def _event(
+        self,
+        name: str,
+        job: Job,
+        reason: str = "",
+        error: BaseException | None = None,
+    ) -> WorkerEvent:
+        return WorkerEvent(
+            name, job.lease.queue, job.keys, job.handler.name, job.attempts, job.seconds(), reason, error
+        )
+
+
+def _nothing(_session: Session) -> None:
+    """Work that leaves all to what finishes it."""
+
+
+_NAMES = {Resend: events.RETRIED, Bury: events.DEAD_LETTERED, Drop: events.DISCARDED}
