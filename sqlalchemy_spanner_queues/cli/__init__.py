@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy_spanner_queues.exc import SpannerQueuesError
 
-from . import emulator
+from . import emulator, worker
 
 __all__ = ["main"]
 
@@ -25,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     verbs = parser.add_subparsers(title="verbs", required=True, metavar="VERB")
     emulator.add_parser(verbs)
+    worker.add_parser(verbs)
     arguments = parser.parse_args(argv)
     try:
         code: int = arguments.run(arguments)

@@ -8,26 +8,11 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from sqlalchemy_spanner_queues.exc import EmulatorError
 
-
-class Verbs(Protocol):
-    """Where verbs are added."""
-
-    def add_parser(
-        self,
-        name: str,
-        *,
-        help: str,
-        description: str,
-        epilog: str,
-        formatter_class: type[argparse.HelpFormatter],
-    ) -> argparse.ArgumentParser:
-        """Add a verb."""
-        ...
-
+from .verbs import Verbs
 
 _PREFIX: Final = "SPANNER_QUEUES_EMULATOR_"
 _EPILOG: Final = f"""\

@@ -299,7 +299,7 @@ class Processing:
         if job.handler.on_lease_lost is not None:
             try:
                 job.handler.on_lease_lost(job.message)
-            except Exception:  # of the application's own
+            except Exception:  # noqa: BLE001 - the application's own, and logged
                 log.exception("on_lease_lost of %s failed", job.handler.name)
 
     def _started(self, jobs: Sequence[Job]) -> None:

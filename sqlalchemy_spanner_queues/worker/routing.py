@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Table, inspect
 
@@ -84,5 +84,4 @@ def _read(by: Discriminator, message: QueueMessage) -> object:
 def _part(whole: Any, name: str) -> Any:
     if not isinstance(whole, Mapping):
         return getattr(whole, name)
-    mapping: Mapping[str, Any] = whole
-    return mapping[name]
+    return cast("Mapping[str, Any]", whole)[name]

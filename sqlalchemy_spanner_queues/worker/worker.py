@@ -71,14 +71,9 @@ class Worker:
         priority: int | str | None = None,
         spanner_database: str | None = None,
     ) -> None:
-        if concurrency < 1:
-            raise ValueError(f"concurrency counts messages and is 1 or more, not {concurrency}")
-        if shutdown_timeout < 0:
-            raise ValueError(f"shutdown_timeout is in seconds and not negative, not {shutdown_timeout}")
         self._seam = for_dialect(engine.dialect, "running a worker")
         self.engine = engine
-        self.concurrency = concurrency
-        self.shutdown_timeout = shutdown_timeout
+        self.configure(concurrency=concurrency, shutdown_timeout=shutdown_timeout)
         self._session_factory = session_factory or (lambda: Session(engine))
         self._max_batch_size = max_batch_size
         self._max_waiting_bytes = max_waiting_bytes
@@ -90,6 +85,20 @@ class Worker:
         self._supervisor: Supervisor | None = None
         self._crew: Crew | None = None
         self._pid = 0
+
+    def configure(self, *, concurrency: int | None = None, shutdown_timeout: float | None = None) -> None:
+        """Change what is given, before the worker runs; the command's flags do so.
+
+        Example: ``worker.configure(concurrency=50)``. Raises ValueError as the constructor does.
+        """
+        if concurrency is not None:
+            if concurrency < 1:
+                raise ValueError(f"concurrency counts messages and is 1 or more, not {concurrency}")
+            self.concurrency = concurrency
+        if shutdown_timeout is not None:
+            if shutdown_timeout < 0:
+                raise ValueError(f"shutdown_timeout is in seconds and not negative, not {shutdown_timeout}")
+            self.shutdown_timeout = shutdown_timeout
 
     def handler(
         self,
