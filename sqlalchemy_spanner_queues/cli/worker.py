@@ -22,8 +22,8 @@ WORKER is module:attribute, found from the current directory on:
 
   spanner-queues worker myapp.tasks:worker
 
-The first SIGTERM or Ctrl-C stops the intake and lets running handlers finish; a second one ends at once. Exits
-with 0 after a clean end, 1 after a forced one, 2 after an error.
+The first SIGTERM or Ctrl-C stops the intake and lets running handlers finish; a second one ends at once.
+Exits with 0 after a clean end, 1 after a forced one, 2 after an error.
 
 Each flag has an environment variable, {_PREFIX}CONCURRENCY and so on; a flag wins over it.
 """
