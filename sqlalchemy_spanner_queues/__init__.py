@@ -4,6 +4,8 @@ Declare a queue as a model, send by ``session.add()``, receive mapped messages, 
 of the work. Official documentation: https://docs.cloud.google.com/spanner/docs/queues/queues-overview
 """
 
+from typing import TYPE_CHECKING
+
 from ._version import __version__
 from .ddl import AlterQueue, CreateQueue, DropQueue, GrantQueue, RevokeQueue
 from .exc import (
@@ -26,7 +28,9 @@ from .outbox import acknowledge, reschedule, send_many
 from .payload import Bytes, Json, Proto, Text
 from .receiver import Receiver
 from .schema import Queue
-from .worker import Ack, DeadLetter, Discard, Retry, RetryPolicy, Worker
+
+if TYPE_CHECKING:
+    from .worker import Ack, DeadLetter, Discard, Retry, RetryPolicy, Worker
 
 __all__ = [
     "Ack",
@@ -69,3 +73,12 @@ __all__ = [
     "reschedule",
     "send_many",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Who only sends does not load the worker.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import worker
+
+    return getattr(worker, name)
