@@ -4,7 +4,7 @@ Declare a queue as a model, send by ``session.add()``, receive mapped messages, 
 of the work. Official documentation: https://docs.cloud.google.com/spanner/docs/queues/queues-overview
 """
 
-from typing import TYPE_CHECKING
+import typing
 
 from ._version import __version__
 from .ddl import AlterQueue, CreateQueue, DropQueue, GrantQueue, RevokeQueue
@@ -29,7 +29,7 @@ from .payload import Bytes, Json, Proto, Text
 from .receiver import Receiver
 from .schema import Queue
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from .worker import Ack, DeadLetter, Discard, Retry, RetryPolicy, Worker
 
 __all__ = [

@@ -177,6 +177,21 @@ class CommitOutcomeUnknown(SpannerQueuesError):
         self.keys = dict(keys)
 
 
+class NotTransactional(SpannerQueuesError):
+    """The sessions commit each statement by itself: work and acknowledgment cannot commit together.
+
+    Example: ``create_engine(url, isolation_level="AUTOCOMMIT")``. Give the receiver or worker an engine, or a
+    ``session_factory``, with transactions. ``queue`` is the queue's name.
+    """
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"the engine works in AUTOCOMMIT: the work on a message of {queue!r} and its acknowledgment would"
+            " not commit together; use one with transactions, or session_factory="
+        )
+        self.queue = queue
+
+
 class TransactionAborted(SpannerQueuesError):
     """Spanner aborted a transaction, and nothing of it was applied; run it again as a whole.
 

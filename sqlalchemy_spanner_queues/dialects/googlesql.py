@@ -152,6 +152,11 @@ def outcome_is_unknown(error: BaseException) -> bool:
     return has_type(error, *_UNKNOWN_OUTCOME)
 
 
+def is_autocommit(connection: Connection) -> bool:
+    driver: Any = connection.connection.driver_connection
+    return bool(driver.autocommit)
+
+
 def is_aborted(error: BaseException) -> bool:
     return has_type(error, "Aborted", "RetryAborted", "TransactionAborted")
 

@@ -151,6 +151,11 @@ def outcome_is_unknown(error: BaseException) -> bool:
     return bool(getattr(error, "connection_invalidated", False))
 
 
+def is_autocommit(connection: Connection) -> bool:
+    driver: Any = connection.connection.driver_connection
+    return bool(driver.autocommit)
+
+
 def is_aborted(error: BaseException) -> bool:
     # SQLSTATE 40001; PGAdapter replays by itself first.
     return mentions(error, "aborted") or has_type(error, "SerializationFailure", "TransactionAborted")

@@ -168,6 +168,13 @@ def outcome_is_unknown(error: BaseException) -> bool:
     return False
 
 
+def is_autocommit(connection: Connection) -> bool:
+    driver: Any = connection.connection.driver_connection
+    by_itself = driver.isolation_level is None or getattr(driver, "autocommit", None) is True
+    # Some applications begin their transactions themselves.
+    return by_itself and not driver.in_transaction
+
+
 def is_aborted(error: BaseException) -> bool:
     """Return whether somebody else held the database for too long; nothing was written then."""
     return has_type(error, "TransactionAborted") or mentions(

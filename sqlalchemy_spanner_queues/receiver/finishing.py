@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import Table
 from sqlalchemy.orm import Session
 
 from ..dialects.base import QueueDialect
-from ..exc import CommitOutcomeUnknown
+from ..exc import CommitOutcomeUnknown, NotTransactional
 from ..message import Lease
 from ..orm import QueueMessage
 from ..outbox import acknowledge
 from .keeper import LeaseKeeper
+
+
+def require_transaction(session: Session, queue: Table, seam: QueueDialect) -> None:
+    """Raise NotTransactional for a session that commits each statement by itself."""
+    connection = session.connection(bind_arguments={"clause": queue})
+    if seam.is_autocommit(connection):
+        raise NotTransactional(queue.name)
 
 
 def acknowledge_in(session: Session, messages: Sequence[QueueMessage], keeper: LeaseKeeper | None) -> None:

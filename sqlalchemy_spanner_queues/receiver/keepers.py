@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
 from .keeper import LeaseKeeper
 
 _lock = threading.Lock()
-_shared: dict[tuple[int, str], _Shared] = {}
+# By process too: a fork copies the entry, and not the thread behind it.
+_shared: dict[tuple[int, int, str], _Shared] = {}
 
 
 class _Shared:
@@ -20,9 +22,10 @@ class _Shared:
 def acquire(owner: object, queue: str, make: Callable[[], LeaseKeeper]) -> LeaseKeeper:
     """Return the keeper of a queue for the engine that ``owner`` (its dialect) stands for."""
     with _lock:
-        shared = _shared.get((id(owner), queue))
+        place = os.getpid(), id(owner), queue
+        shared = _shared.get(place)
         if shared is None or shared.keeper.failure is not None:
-            shared = _shared[id(owner), queue] = _Shared(make())
+            shared = _shared[place] = _Shared(make())
         shared.users += 1
         return shared.keeper
 
@@ -30,11 +33,12 @@ def acquire(owner: object, queue: str, make: Callable[[], LeaseKeeper]) -> Lease
 def release(owner: object, queue: str, keeper: LeaseKeeper) -> None:
     """Give a keeper back; the last user closes it."""
     with _lock:
-        shared = _shared.get((id(owner), queue))
+        place = os.getpid(), id(owner), queue
+        shared = _shared.get(place)
         if shared is None or shared.keeper is not keeper:
             return
         shared.users -= 1
         if shared.users:
             return
-        del _shared[id(owner), queue]
+        del _shared[place]
     keeper.close()

@@ -19,7 +19,7 @@ from ..exc import ForkedProcess
 from ..message import Lease, UndecodablePayload
 from ..orm import QueueMessage
 from . import keepers
-from .finishing import acknowledge_in, commit
+from .finishing import acknowledge_in, commit, require_transaction
 from .keeper import LeaseKeeper
 from .reader import Arrived, Reader
 from .rows import MessageFactory
@@ -137,7 +137,7 @@ class Receiver(Generic[MessageT]):
 
         Raises LeaseLost when the lease is lost before the commit, PayloadError for a payload that cannot be
         decoded, MessageAlreadyAcknowledged when somebody else was first, CommitOutcomeUnknown when the commit
-        got no answer.
+        got no answer, NotTransactional for sessions that commit statement by statement.
 
         https://docs.cloud.google.com/spanner/docs/queues/queues-using
         """
@@ -146,6 +146,7 @@ class Receiver(Generic[MessageT]):
             _require_payload(message, self._factory)
             lease.raise_if_lost()
             with self._session_factory() as session:
+                require_transaction(session, self._factory.queue, self._seam)
                 yield session
                 self._finish(session, message, lease)
         finally:

@@ -17,6 +17,7 @@ from ..exc import HandlerError
 from ..message import Lease, mark_lost
 from ..orm import QueueMessage
 from ..receiver import keepers
+from ..receiver.finishing import require_transaction
 from ..receiver.keeper import LeaseKeeper
 from ..receiver.reader import Reader
 from ..receiver.rows import MessageFactory
@@ -73,9 +74,15 @@ class Crew:
         self._loop: Callable[[], asyncio.AbstractEventLoop] = self._own_loop if loop is None else lambda: loop
         self._keepers: list[tuple[str, LeaseKeeper]] = []
         self._seam = for_dialect(plan.engine.dialect, "running a worker")
-        self.lanes = [self._lane(Routes(handlers)) for handlers in by_queue(plan.handlers)]
+        # What cannot work is refused before anything is taken hold of.
+        found = [(routes, _attempts(routes)) for routes in map(Routes, by_queue(plan.handlers))]
+        self.lanes = [self._lane(routes, attempts) for routes, attempts in found]
 
     def start(self) -> None:
+        """Start all lanes; raises NotTransactional for sessions that commit statement by statement."""
+        for lane in self.lanes:
+            with self._plan.session_factory() as session:
+                require_transaction(session, lane.table, self._seam)
         for lane in self.lanes:
             lane.start()
 
@@ -123,7 +130,7 @@ class Crew:
             rows = session.execute(statement).all()
         return any(tuple(row) not in (lane.tried or ()) for row in rows)
 
-    def _lane(self, routes: Routes) -> Lane:
+    def _lane(self, routes: Routes, attempts: Attempts | None) -> Lane:
         plan, queue = self._plan, routes.queue
         factory = MessageFactory(routes.model)
         keeper = keepers.acquire(plan.engine.dialect, queue.name, lambda: LeaseKeeper(self._transport(queue)))
@@ -143,15 +150,15 @@ class Crew:
             lambda row: _make(factory, row),
             most_bytes=plan.max_waiting_bytes,
         )
-        work = self._processing(routes, keeper)
+        work = self._processing(routes, attempts, keeper)
         lane = Lane(routes, reader, keeper, work, self._events, plan.concurrency, self._failed)
         return lane
 
-    def _processing(self, routes: Routes, keeper: LeaseKeeper) -> Processing:
+    def _processing(self, routes: Routes, attempts: Attempts | None, keeper: LeaseKeeper) -> Processing:
         plan = self._plan
         return Processing(
             Transactions(plan.session_factory, routes.model, self._seam, self._events),
-            Settling(routes.queue, _attempts(routes)),
+            Settling(routes.queue, attempts),
             keeper,
             Caller(plan.middleware, self._loop),
             self._events,

@@ -30,6 +30,7 @@ class Job:
         "due",
         "first_attempt_at",
         "handler",
+        "is_called",
         "lease",
         "lost_told",
         "message",
@@ -51,6 +52,7 @@ class Job:
         self.first_attempt_at = self.delivered_at
         self.due: datetime | None = None
         self.started = 0.0
+        self.is_called = False
         self.cancel: Callable[[], None] | None = None
         self.timer: threading.Timer | None = None
         self.lost_told = threading.Lock()

@@ -296,7 +296,7 @@ class Processing:
         if not job.tell_lost_once():
             return
         self._tell(events.LEASE_LOST, job, job.lease.reason, None)
-        if job.handler.on_lease_lost is not None:
+        if job.is_called and job.handler.on_lease_lost is not None:
             try:
                 job.handler.on_lease_lost(job.message)
             except Exception:  # noqa: BLE001 - the application's own, and logged
@@ -304,6 +304,7 @@ class Processing:
 
     def _started(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
+            job.is_called = True
             self._events.tell_quietly(events.STARTED, partial(self._event, events.STARTED, job))
 
     def _tell(self, name: str, job: Job, reason: str, error: BaseException | None) -> None:
