@@ -123,6 +123,15 @@ class Reader(Generic[ItemT]):
         """Return whether the last stream broke, and no other one has lived for a while since."""
         return self.failures > 0 and time.monotonic() - self._opened_at < SETTLED_SECONDS
 
+    def is_waited_for(self) -> bool:
+        """Return whether somebody waits for messages and none is on its way, as far as that can be told."""
+        # In the order in which they come: none may slip by between the two looks.
+        stream = self._stream
+        if stream is not None and stream.is_leasing:
+            return False
+        with self._changed:
+            return self._is_wanted()
+
     def take_all(self, timeout: float | None = None) -> list[Arrived[ItemT]] | None:
         """Wait for messages and return all that came; None means that the reader was stopped.
 

@@ -119,6 +119,9 @@ class SpannerTransport:
 class SpannerStream:
     """Rows of one RECEIVE query as they arrive."""
 
+    # What is on its way cannot be seen from here.
+    is_leasing = False
+
     def __init__(self, call: Call, calls: SpannerCalls, decode: RowDecoder) -> None:
         self._call = call
         self._calls = calls

@@ -146,6 +146,7 @@ class SqliteStream:
         self._ends = time.monotonic() + request.max_duration.total_seconds()
         self._bell = bell
         self._cancelled = threading.Event()
+        self.is_leasing = False
 
     def __iter__(self) -> Iterator[ReceivedRow]:
         while not self._cancelled.is_set() and (left := self._ends - time.monotonic()) > 0:
@@ -154,7 +155,11 @@ class SqliteStream:
             if pause > 0:
                 self._bell.wait(seen, min(pause, left))
                 continue
-            yield from self._lease_batch()
+            self.is_leasing = True
+            try:
+                yield from self._lease_batch()
+            finally:
+                self.is_leasing = False
 
     def cancel(self) -> None:
         self._cancelled.set()

@@ -46,7 +46,13 @@ class Renewal:
 
 
 class Stream(Protocol):
-    """Rows as they arrive; ``cancel`` ends the iteration from any thread."""
+    """Rows as they arrive; ``cancel`` ends the iteration from any thread.
+
+    ``is_leasing`` is True while rows are leased that have not all been read, where that can be told.
+    """
+
+    @property
+    def is_leasing(self) -> bool: ...
 
     def __iter__(self) -> Iterator[ReceivedRow]: ...
 

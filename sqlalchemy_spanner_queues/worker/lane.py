@@ -127,6 +127,8 @@ class Lane:
 
     def is_idle(self, seconds: float) -> bool:
         """Return whether nothing came, and nothing was done, for that long."""
+        if not self._reader.is_waited_for():
+            return False
         with self._changed:
             return not self._jobs and time.monotonic() - self.quiet_since >= seconds
 
@@ -164,15 +166,18 @@ class Lane:
             arrived = self._reader.take_all(BATCH_PATIENCE_SECONDS if self._is_gathering() else None)
             if self._keeper.failure is not None:
                 raise self._keeper.failure
+            if arrived is not None:
+                self._admit(arrived)
+            else:
+                self._end_threads()
         finally:
             with self._changed:
                 self._is_led = False
-        if arrived is None:
-            with self._changed:
-                self._stopping = True
-                self._changed.notify_all()
-            return
-        self._admit(arrived)
+
+    def _end_threads(self) -> None:
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
 
     def _admit(self, arrived: Sequence[Arrived[QueueMessage]]) -> None:
         self._keeper.hand_over([one.lease for one in arrived], self)

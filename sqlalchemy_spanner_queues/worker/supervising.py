@@ -118,9 +118,13 @@ class Supervisor:
             if reason is not None:
                 return reason
             self._check(crew)
-            if crew.is_idle(LONGEST_QUIET_SECONDS) or (crew.is_idle(quiet) and not crew.has_due()):
+            if crew.is_idle(LONGEST_QUIET_SECONDS) or self._is_drained(crew, quiet):
                 return "drained"
         return f"the drain's time of {timeout:g} s is over"
+
+    def _is_drained(self, crew: Crew, quiet: float) -> bool:
+        # What was leased between the two looks is not due any more, and shows in the third.
+        return crew.is_idle(quiet) and not crew.has_due() and crew.is_idle(quiet)
 
     def _look(self, seconds: float) -> str | None:
         """Wait for a note; return the reason to stop, raise what failed."""

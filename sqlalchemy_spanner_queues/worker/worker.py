@@ -27,6 +27,8 @@ from .routing import Routes
 from .supervising import Supervisor
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+MiddlewareT = TypeVar("MiddlewareT", bound=Middleware)
+ListenerT = TypeVar("ListenerT", bound=Listener)
 
 DEFAULT_CONCURRENCY: Final = 10
 DEFAULT_SHUTDOWN_SECONDS: Final = 25.0
@@ -160,7 +162,7 @@ class Worker:
 
         return register
 
-    def middleware(self, function: Middleware) -> Middleware:
+    def middleware(self, function: MiddlewareT) -> MiddlewareT:
         """Put a function around every handler: ``(call, proceed)``, which returns ``proceed()``.
 
         It runs in the handler's thread, around the coroutine as well, and may return or raise another
@@ -175,7 +177,7 @@ class Worker:
         self._middleware.append(function)
         return function
 
-    def listen(self, listener: Listener) -> Listener:
+    def listen(self, listener: ListenerT) -> ListenerT:
         """Call a function with each WorkerEvent: starts, successes, retries, dead letters, lost leases ...
 
         Example: ``worker.listen(lambda event: statsd.incr(event.name))``. It is called by the worker's

@@ -38,3 +38,10 @@ def test_the_page_about_the_emulator(emulator: object, capsys: pytest.CaptureFix
     assert emulator is not None  # skips where there is no official emulator
     run(blocks("", ROOT / "docs" / "emulator.md"), {"__name__": __name__})
     assert capsys.readouterr().out.startswith("projects/")
+
+
+def test_the_page_about_the_worker(capsys: pytest.CaptureFixture[str]) -> None:
+    run(blocks("", ROOT / "docs" / "worker.md"), {"__name__": __name__})
+    printed = capsys.readouterr().out
+    assert "mailed order 7, idempotency key " in printed
+    assert "ValueError: order 8 does not exist" in printed
