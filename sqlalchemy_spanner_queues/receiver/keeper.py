@@ -70,13 +70,13 @@ class LeaseKeeper:
             if was_idle:
                 self._changed.notify_all()
 
-    def hand_over(self, leases: Iterable[Lease], owner: object) -> None:
-        """Give leases that are held another owner."""
+    def hand_over(self, limits: Iterable[tuple[Lease, float]], owner: object) -> None:
+        """Give leases that are held another owner, and each the seconds that it is held at most."""
         with self._changed:
-            for lease in leases:
+            for lease, max_seconds in limits:
                 held = self._held.get(id(lease))
                 if held is not None:
-                    held.owner = owner
+                    held.owner, held.max_seconds = owner, max_seconds
 
     def replace(self, lease: Lease, newer: Lease) -> bool:
         """Go on with the token of a newer lease of the same message; return False when it is too late."""

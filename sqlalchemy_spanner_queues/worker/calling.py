@@ -48,7 +48,7 @@ class HandlerFailed(Exception):
     """Carry what a handler raised through code that must not take it for its own; it is the cause."""
 
     def __init__(self, error: BaseException) -> None:
-        super().__init__(str(error))
+        super().__init__(type(error).__name__)
         self.error = error
 
 

@@ -180,8 +180,8 @@ class Lane:
             self._changed.notify_all()
 
     def _admit(self, arrived: Sequence[Arrived[QueueMessage]]) -> None:
-        self._keeper.hand_over([one.lease for one in arrived], self)
         jobs = [job for one in arrived if not one.lease.is_lost and (job := self._job(one)) is not None]
+        self._keeper.hand_over([(job.lease, job.handler.max_lease.total_seconds()) for job in jobs], self)
         too_many: list[Job] = []
         with self._changed:
             self._batch_ended = not arrived or arrived[-1].last

@@ -8,10 +8,8 @@ from functools import partial
 
 from sqlalchemy.orm import Session
 
-from .. import _mapping
 from ..exc import CommitOutcomeUnknown, LeaseLost, MessageAlreadyAcknowledged
 from ..message import mark_lost, watch
-from ..receiver.finishing import acknowledge_in
 from ..receiver.keeper import LeaseKeeper
 from . import events
 from .calling import Caller, HandlerFailed
@@ -154,9 +152,7 @@ class Processing:
 
         def finish(session: Session) -> None:
             self._raise_if_lost(jobs)
-            left = [job.message for job in jobs if not _mapping.is_acknowledged(session, job.message)]
-            acknowledge_in(session, left, self._keeper)
-            self._settling.forget(session, jobs)
+            self._settling.acknowledge(session, jobs)
             self._keeper.finishing(*[job.lease for job in jobs])
 
         self._started(jobs)

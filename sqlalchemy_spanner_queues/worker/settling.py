@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Table, bindparam
+from sqlalchemy import Table, bindparam, inspect
 from sqlalchemy.orm import Session
 
+from .. import _mapping
 from ..columns import Delay, Instant
 from ..definition import definition_of
+from ..outbox import acknowledge
 from .attempts import Attempts, key_json
 from .dead_letter import DeadMessage, bury
 from .job import Job
@@ -45,6 +47,16 @@ class Settling:
         counted = [job for job in jobs if job.attempts]
         if self._attempts is not None and counted:
             self._attempts.forget(session, counted)
+
+    def acknowledge(self, session: Session, jobs: Sequence[Job]) -> None:
+        """Acknowledge messages in a handler's session; it may have done so itself."""
+        left = [job for job in jobs if not _mapping.is_acknowledged(session, job.message)]
+        # What the session knows is left to its unit of work, and what it has not written is written after.
+        known = [job.message for job in left if inspect(job.message).key in session.identity_map]
+        self._remove(session, [job for job in left if job.message not in known])
+        acknowledge(session, *known)
+        session.flush()
+        self.forget(session, jobs)
 
     def remove(self, session: Session, jobs: Sequence[Job]) -> None:
         """Acknowledge messages; raises MessageAlreadyAcknowledged where one is gone."""

@@ -59,7 +59,14 @@ def describe(error: BaseException) -> str:
     """Return an error in one line; of an outcome, the reason that it was given."""
     if isinstance(error, Outcome):
         return error.reason or "the handler asked for it"
-    return f"{type(error).__name__}: {error}".rstrip(": ")
+    return f"{type(error).__name__}: {_words(error)}".rstrip(": ")
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001 - the application's own, about an error that is told already
+        return "it cannot be put into words"
 
 
 def trace(error: BaseException) -> str:
