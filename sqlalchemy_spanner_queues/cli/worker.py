@@ -14,8 +14,6 @@ from sqlalchemy_spanner_queues.worker import Worker
 
 from .verbs import Verbs
 
-log = logging.getLogger("sqlalchemy_spanner_queues.worker")
-
 _PREFIX: Final = "SPANNER_QUEUES_WORKER_"
 _EPILOG: Final = f"""\
 WORKER is module:attribute, found from the current directory on:
@@ -68,7 +66,7 @@ def add_parser(verbs: Verbs) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the worker, and return the exit code."""
     try:
-        logging.basicConfig(level=arguments.log_level.upper(), format="%(asctime)s %(levelname)s %(message)s")
+        _log(arguments.log_level.upper())
         worker = find_worker(arguments.worker)
         worker.configure(concurrency=arguments.concurrency, shutdown_timeout=arguments.shutdown_timeout)
     except (SpannerQueuesError, ValueError) as error:
@@ -104,8 +102,8 @@ def _run(worker: Worker, *, drain: bool) -> int:
             worker.drain()
             return _CLEAN
         code = worker.run()
-    except Exception:
-        log.critical("the worker failed", exc_info=True)
+    except Exception as error:  # noqa: BLE001 - logged with its traceback by the worker
+        print(f"spanner-queues worker: {error}", file=sys.stderr)
         return _ERROR
     if code:
         # Handlers that do not end must not keep the process.
@@ -113,6 +111,12 @@ def _run(worker: Worker, *, drain: bool) -> int:
         sys.stdout.flush()
         os._exit(_FORCED)
     return _CLEAN
+
+
+def _log(level: str) -> None:
+    if level not in logging.getLevelNamesMapping():
+        raise ValueError(f"--log-level is DEBUG, INFO, WARNING, ERROR or CRITICAL, not {level!r}")
+    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
 
 
 def _env(name: str) -> str | None:

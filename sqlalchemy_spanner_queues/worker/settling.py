@@ -18,6 +18,7 @@ from .dead_letter import DeadMessage, bury
 from .job import Job
 from .storing import insert_stored
 
+LONGEST_TEXT: Final = 8000
 # Deliver times are compared to the microsecond, which is what Python keeps of them.
 _STEP: Final = timedelta(microseconds=1)
 
@@ -85,8 +86,8 @@ class Settling:
             queue=self._queue.name,
             key=key_json(job.keys),
             payload=stored,
-            reason=reason,
-            traceback=traceback,
+            reason=_storable(reason),
+            traceback=_storable(traceback),
             attempts=job.attempts,
             deliver_time=job.deliver_time,
             first_attempt_at=job.first_attempt_at,
@@ -106,3 +107,8 @@ class Settling:
             assert job.due is not None
             due = {"due_from": job.due, "due_to": job.due + _STEP}
             session.execute(self._delete_due, {**job.keys, **due})
+
+
+def _storable(text: str) -> str:
+    """Return what an error says as a database takes it: file names may have parts that are no characters."""
+    return text[:LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
