@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..exc import UnknownMessageType
+from .outcomes import Outcome
+
 log = logging.getLogger("sqlalchemy_spanner_queues.worker")
 
 STARTED: Final = "message.started"
@@ -81,6 +84,11 @@ class WorkerEvent:
         return {name: value for name, value in values.items() if value not in ("", 0, None, {})}
 
 
+def _traced(error: BaseException | None) -> BaseException | None:
+    """Return an error whose traceback says more than its text."""
+    return None if isinstance(error, Outcome | UnknownMessageType) else error
+
+
 Listener = Callable[[WorkerEvent], object]
 
 
@@ -105,7 +113,14 @@ class Events:
         if log.isEnabledFor(level):
             fields = event.fields()
             shown = " ".join(f"{name}={value!r}" for name, value in fields.items() if name != "event")
-            log.log(level, "%s %s", event.name, shown, extra={"spanner_queues": fields}, exc_info=event.error)
+            log.log(
+                level,
+                "%s %s",
+                event.name,
+                shown,
+                extra={"spanner_queues": fields},
+                exc_info=_traced(event.error),
+            )
         for listener in self._listeners:
             self._call(listener, event)
 

@@ -210,6 +210,7 @@ class Lane:
                 )
             )
             self._keeper.release(job.lease)
+            self._note_tried([job])
             return None
         return job
 
@@ -281,11 +282,14 @@ class Lane:
 
     def _end(self, jobs: Sequence[Job]) -> None:
         self._forget(jobs)
-        if self.tried is not None:
-            self.tried.update(job.identity for job in jobs)
+        self._note_tried(jobs)
         self.quiet_since = time.monotonic()
         if not self._jobs or any(handler.concurrency for handler in self._waiting):
             self._changed.notify_all()
+
+    def _note_tried(self, jobs: Sequence[Job]) -> None:
+        if self.tried is not None:
+            self.tried.update(job.identity for job in jobs)
 
     def _forget(self, jobs: Sequence[Job]) -> None:
         for job in jobs:

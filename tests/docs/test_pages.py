@@ -40,8 +40,25 @@ def test_the_page_about_the_emulator(emulator: object, capsys: pytest.CaptureFix
     assert capsys.readouterr().out.startswith("projects/")
 
 
+WORKER_PAGE = ROOT / "docs" / "worker.md"
+
+
 def test_the_page_about_the_worker(capsys: pytest.CaptureFixture[str]) -> None:
-    run(blocks("", ROOT / "docs" / "worker.md"), {"__name__": __name__})
-    printed = capsys.readouterr().out
+    run(blocks("", WORKER_PAGE), {"__name__": __name__})
+    assert_worker_page(capsys.readouterr().out)
+
+
+def test_the_page_about_the_worker_on_the_emulator(emulator: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    emulator.reset()
+    sqlite = 'create_engine("sqlite://")'
+    first, *others = blocks("", WORKER_PAGE)
+    assert sqlite in first
+    engine = emulator.create_engine()
+    run([first.replace(sqlite, "the_engine"), *others], {"__name__": __name__, "the_engine": engine})
+    assert_worker_page(capsys.readouterr().out)
+    engine.dispose()
+
+
+def assert_worker_page(printed: str) -> None:
     assert "mailed order 7, idempotency key " in printed
     assert "ValueError: order 8 does not exist" in printed
