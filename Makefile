@@ -5,7 +5,7 @@ LOWEST := .venv-lowest
 # Most of a test's time is waiting; each of the two starts an emulator of its own.
 TWO_AT_A_TIME := -n 2 --dist loadfile
 
-.PHONY: demo test check format lint types arrows lowest bench bench-smoke clean
+.PHONY: demo test check format lint types arrows lowest bench bench-smoke soak clean
 
 demo: $(VENV)/installed  ## set up, and run the main job on SQLite
 	$(BIN)/python examples/quickstart.py
@@ -38,6 +38,9 @@ bench: $(VENV)/developed
 
 bench-smoke: $(VENV)/developed
 	$(BIN)/python -m benchmarks --smoke
+
+soak: $(VENV)/developed  ## ten minutes of chaos: killed workers, failing requests, every message exactly once
+	$(BIN)/python -m benchmarks.soak
 
 clean:
 	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

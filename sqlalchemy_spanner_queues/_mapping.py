@@ -179,10 +179,9 @@ def is_acknowledged(session: Session, message: Any) -> bool:
 
 
 def received_values(message: Any) -> tuple[Any, datetime]:
-    """Return the payload and the deliver time of a received message."""
-    mapper = inspect(message).mapper
-    payload = mapper.get_property_by_column(_definition(mapper).payload).key
-    return message.__dict__[payload], message.__dict__[_deliver_key(mapper)]
+    """Return the payload and the deliver time of a received message: the last of its values."""
+    *_keys, payload, deliver_time = instance_state(message).info[_RECEIVED].values()
+    return payload, deliver_time
 
 
 def load_received(instance: Any, mapper: Mapper[Any], key: tuple[Any, ...], values: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import threading
 import time
@@ -83,7 +84,7 @@ class Reader(Generic[ItemT]):
         self._idle_since = 0.0
         self._opened_at = time.monotonic()
         self.failures = 0
-        self.overloaded = False
+        self._overloaded = False
         self._quick = 0
         self._thread = threading.Thread(target=self._run, name="spanner-queues-receiver", daemon=True)
 
@@ -121,7 +122,12 @@ class Reader(Generic[ItemT]):
     @property
     def is_failing(self) -> bool:
         """Return whether the last stream broke, and no other one has lived for a while since."""
-        return self.failures > 0 and time.monotonic() - self._opened_at < SETTLED_SECONDS
+        return self.failures > 0 and not self._is_settled()
+
+    @property
+    def overloaded(self) -> bool:
+        """Return whether it fails because Spanner has too many receivers."""
+        return self._overloaded and self.is_failing
 
     def is_waited_for(self) -> bool:
         """Return whether somebody waits for messages and none is on its way, as far as that can be told."""
@@ -168,9 +174,11 @@ class Reader(Generic[ItemT]):
         while self._wait_for_next():
             try:
                 self._read_stream()
-                self.failures, self.overloaded = 0, False
+                self.failures = 0
             except TransientError as error:
-                self.failures, self.overloaded = self.failures + 1, error.overloaded
+                self.failures = 1 if self._is_settled() else self.failures + 1
+                self._overloaded = error.overloaded
+                self._opened_at = math.inf  # no stream is open, however long the rest is
                 self._rest(self.failures, error)
 
     def _wait_for_next(self) -> bool:
@@ -215,7 +223,7 @@ class Reader(Generic[ItemT]):
             if not self._arrive(row, staleness):
                 stream.cancel()
                 return
-            self.failures, self.overloaded = 0, False
+            self.failures = 0
             if row.last or self._is_full():
                 batches += 1
                 if not self._is_more_wanted(patient=batches > 1) or self._is_outdated(request):
@@ -240,6 +248,9 @@ class Reader(Generic[ItemT]):
             if self._wanted:
                 self._changed.notify_all()
         return True
+
+    def _is_settled(self) -> bool:
+        return time.monotonic() - self._opened_at >= SETTLED_SECONDS
 
     def _is_outdated(self, request: ReceiveRequest) -> bool:
         """Return whether another stream would be better, and costs nothing."""

@@ -109,17 +109,28 @@ class Attempts:
         self._insert = insert(table)
         self._unpin = update(table).where(row).values(deliver_time=None)
 
-    def count(self, session: Session, jobs: Sequence[Job]) -> None:
-        """Count one more attempt for each job in the session's transaction, and tell the jobs."""
+    def count(self, session: Session, jobs: Sequence[Job]) -> list[Job]:
+        """Count one more attempt in the session's transaction, and tell the jobs; return those counted.
+
+        Of several only those are counted that start for the first time: the others are to start alone, each
+        when its turn comes.
+        """
         known = self._read(session, jobs)
-        new = [job for job in jobs if key_text(job.keys) not in known]
-        old = [job for job in jobs if key_text(job.keys) in known]
         for job in jobs:
             found = known.get(key_text(job.keys))
             # A message that was sent anew under the same key starts from the beginning.
             goes_on = found is not None and found.deliver_time in (None, job.deliver_time)
-            job.attempts = found.attempts + 1 if found is not None and goes_on else 1
+            job.attempts = found.attempts if found is not None and goes_on else 0
             job.first_attempt_at = found.first if found is not None and goes_on else job.delivered_at
+        counted = [job for job in jobs if not job.attempts or len(jobs) == 1]
+        for job in counted:
+            job.attempts += 1
+        self._write(session, counted, known)
+        return counted
+
+    def _write(self, session: Session, jobs: Sequence[Job], known: Mapping[str, _Counted]) -> None:
+        new = [job for job in jobs if key_text(job.keys) not in known]
+        old = [job for job in jobs if key_text(job.keys) in known]
         if new:
             session.execute(self._insert, [self._inserted(job) for job in new])
         if old:

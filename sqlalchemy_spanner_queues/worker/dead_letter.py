@@ -24,12 +24,13 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import msgspec
-from sqlalchemy import BigInteger, MetaData, String, Table, inspect, select
+from sqlalchemy import BigInteger, MetaData, String, Table, delete, inspect, select
 from sqlalchemy.orm import Mapped, Mapper, Session, mapped_column
+from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from ..columns import Delay, Instant
 from ..definition import definition_of, find_definition
-from ..exc import HandlerError, SpannerQueuesError
+from ..exc import HandlerError, MessageAlreadyAcknowledged, SpannerQueuesError
 from ..orm import QueueMessage
 from ..outbox import acknowledge
 from ..payload import Bytes, Json, Text
@@ -158,15 +159,20 @@ def redrive(
         table = _queue_named(dead.queue, metadata or _metadata_of(letter))
         values = _key_values(table, dead.key)
         _remove(session, letter)
-        session.flush()
         insert_stored(session, table, values, dead.payload, Delay(delay))
 
 
 def _remove(session: Session, letter: Any) -> None:
+    """Delete a letter; raise MessageAlreadyAcknowledged where somebody else did."""
     if isinstance(letter, QueueMessage):
         acknowledge(session, letter)
-    else:
-        session.delete(letter)
+        session.flush()
+        return
+    model: Any = inspect(letter).mapper.class_
+    key = {"dead_letter_id": letter.dead_letter_id}
+    deleted: Any = session.execute(delete(model).where(model.dead_letter_id == letter.dead_letter_id))
+    if deleted.rowcount != 1:
+        raise MessageAlreadyAcknowledged(model.__table__.name, [key])
 
 
 def _metadata_of(letter: Any) -> MetaData:
@@ -190,7 +196,12 @@ def _key_values(table: Table, key: str) -> dict[str, object]:
     columns = definition_of(table).keys
     values = msgspec.json.decode(key)
     typed = [
-        msgspec.convert(value, column.type.python_type, strict=False)
+        msgspec.convert(value, _python_type(column.type), strict=False)
         for value, column in zip(values, columns, strict=True)
     ]
     return {column.key: value for column, value in zip(columns, typed, strict=True)}
+
+
+def _python_type(kind: TypeEngine[Any]) -> type[Any]:
+    # A TypeDecorator does not say.
+    return (kind.impl_instance if isinstance(kind, TypeDecorator) else kind).python_type

@@ -48,6 +48,9 @@ class Handler:
 
     def check(self) -> None:
         """Raise HandlerError for what cannot work."""
+        model: type[Any] = self.model
+        if not issubclass(model, QueueMessage):
+            self._refuse(f"{model.__name__} is no queue's model", "put QueueMessage first among its bases")
         self._check_mode()
         self._check_numbers()
         self._check_ends()

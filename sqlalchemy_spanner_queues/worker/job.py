@@ -21,6 +21,7 @@ class Job:
 
     ``keys`` are its key values by attribute, ``stored`` its payload as it is stored (bytes, or text where the
     database holds text or JSON). ``due`` is set where another message has taken its place: its deliver time.
+    ``waited`` is how long it has waited for its turn to write, in seconds.
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class Job:
         "stored",
         "timer",
         "undecodable",
+        "waited",
     )
 
     def __init__(self, arrived: Arrived[QueueMessage], handler: Handler) -> None:
@@ -52,6 +54,7 @@ class Job:
         self.first_attempt_at = self.delivered_at
         self.due: datetime | None = None
         self.started = 0.0
+        self.waited = 0.0
         self.is_called = False
         self.cancel: Callable[[], None] | None = None
         self.timer: threading.Timer | None = None

@@ -1,7 +1,8 @@
 """One queue of a worker: threads that take its messages and work on them.
 
 One idle thread at a time waits for the stream; when messages come it hands them to the others and works as
-they do. So messages are asked for only while somebody is free to start on them.
+they do. So messages are asked for only while somebody is free to start on them. Quick messages are left to
+those who are at it, while one thread stands by and steps in as soon as they do not get on.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from .acknowledging import Acknowledger
 from .events import Events, WorkerEvent
 from .handler import Handler
 from .job import Job
+from .pace import Pace
 from .routing import Routes
 
 # How long a batch that is not full is waited for, in seconds.
 BATCH_PATIENCE_SECONDS: Final = 0.05
 # Messages of one type that may wait for a handler at its limit; more are handed back.
 MOST_PARKED: Final = 100
-# How much the newest message counts in the mean time that one takes.
-NEWEST_SHARE: Final = 0.1
+# How long quick messages are left to those who are at it when nothing is started meanwhile, in seconds.
+STANDBY_SECONDS: Final = 0.005
 
 
 class Work(Protocol):
@@ -65,7 +67,12 @@ class Lane:
         self._events = told
         self._concurrency = concurrency
         self._failed = failed
-        self._changed = threading.Condition()
+        lock = threading.RLock()
+        self._changed = threading.Condition(lock)
+        self._standby = threading.Condition(lock)
+        self._has_standby = False
+        self._pace = Pace()
+        self._starts = 0
         self._waiting: dict[Handler, deque[Job]] = {handler: deque() for handler in routes.handlers}
         self._running: dict[Handler, int] = dict.fromkeys(routes.handlers, 0)
         self._jobs: dict[tuple[object, ...], Job] = {}
@@ -76,7 +83,6 @@ class Lane:
         self._stopping = False
         self._batch_ended = True
         self.tried: set[tuple[object, ...]] | None = None
-        self.mean_seconds: float | None = None
         self.quiet_since = time.monotonic()
 
     @property
@@ -90,6 +96,10 @@ class Lane:
     @property
     def table(self) -> Table:
         return self._routes.queue
+
+    @property
+    def mean_seconds(self) -> float | None:
+        return self._pace.mean_seconds
 
     def start(self) -> None:
         self._reader.start()
@@ -105,6 +115,7 @@ class Lane:
                 jobs.clear()
             self._forget(waiting)
             self._changed.notify_all()
+            self._standby.notify_all()
         self._hand_back(waiting, "the worker stops")
         self._reader.stop()
 
@@ -138,16 +149,21 @@ class Lane:
 
     def _run(self) -> None:
         try:
-            while jobs := self._next():
+            stands_by = True
+            while jobs := self._next(stands_by):
+                stands_by = False
+                computed = time.thread_time()
                 over = self._work(jobs, self._acknowledger)
-                self._finish(jobs, over)
+                self._finish(jobs, over, time.thread_time() - computed)
         except BaseException as error:  # noqa: BLE001 - the worker raises it
             self._failed(error)
 
-    def _next(self) -> list[Job]:
+    def _next(self, stands_by: bool) -> list[Job]:
         """Wait for something to work on; an empty list ends the thread."""
         while True:
             with self._changed:
+                if stands_by:
+                    self._stand_by()
                 if self._stopping:
                     return []
                 if jobs := self._choose():
@@ -156,9 +172,22 @@ class Lane:
                     self._idle += 1
                     self._changed.wait()
                     self._idle -= 1
+                    stands_by = True
                     continue
                 self._is_led = True
             self._lead()
+            stands_by = False
+
+    def _stand_by(self) -> None:
+        """Wait until those who are at it do not get on, or are over."""
+        self._has_standby, seen = True, -1
+        while self._is_in_good_hands() and seen != self._starts:
+            seen = self._starts
+            self._standby.wait(STANDBY_SECONDS)
+        self._has_standby = False
+
+    def _is_in_good_hands(self) -> bool:
+        return self._pace.is_quick and not self._stopping and any(self._running.values())
 
     def _lead(self) -> None:
         """Wait for messages in the name of all idle threads."""
@@ -191,7 +220,6 @@ class Lane:
             if self._stopping:
                 too_many += jobs
             self._forget(too_many)
-            self._changed.notify_all()
         self._hand_back(too_many, "its handler is at its limit")
 
     def _job(self, arrived: Arrived[QueueMessage]) -> Job | None:
@@ -243,6 +271,7 @@ class Lane:
                 continue
             jobs = [waiting.popleft() for _ in range(min(handler.batch_size, len(waiting)))]
             self._running[handler] += 1
+            self._starts += 1
             self._rotate(handler)
             self._keep_one_free()
             return jobs
@@ -259,6 +288,8 @@ class Lane:
 
     def _keep_one_free(self) -> None:
         """See to it that somebody else takes the next message."""
+        if self._has_standby:
+            return
         if self._idle:
             self._changed.notify()
         elif not self._is_led and self._threads < self._concurrency:
@@ -267,12 +298,10 @@ class Lane:
     def _is_at_limit(self, handler: Handler) -> bool:
         return handler.concurrency is not None and self._running[handler] >= handler.concurrency
 
-    def _finish(self, jobs: Sequence[Job], over: Sequence[Job]) -> None:
+    def _finish(self, jobs: Sequence[Job], over: Sequence[Job], computed: float) -> None:
         with self._changed:
             self._running[jobs[0].handler] -= 1
-            took = jobs[0].seconds() / len(jobs)
-            mean = took if self.mean_seconds is None else self.mean_seconds
-            self.mean_seconds = mean + (took - mean) * NEWEST_SHARE
+            self._pace.note(len(jobs), jobs[0].seconds(), jobs[0].waited, computed)
             self._end(over)
 
     def _acknowledged(self, jobs: Sequence[Job]) -> None:

@@ -18,6 +18,7 @@ applied in a transaction of its own.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from ..columns import check_delay
 
@@ -60,6 +61,9 @@ class Retry(Outcome):
         if delay is not None:
             check_delay(delay)
         self.delay = delay
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.delay, self.reason)
 
     def __repr__(self) -> str:
         return f"Retry(delay={self.delay!r}, reason={self.reason!r})"

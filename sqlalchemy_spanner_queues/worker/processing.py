@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from sqlalchemy.orm import Session
@@ -99,17 +99,28 @@ class Processing:
         mode = ready[0].handler.mode
         if mode == "at_most_once":
             return self._at_most_once(ready[0])
-        ready = self._counted(ready)
         later: list[Job] = []
         for group in self._groups(ready):
             later += self._outside(group) if mode == "outside" else self._in_transaction(group)
         return later
 
-    def _groups(self, jobs: Sequence[Job]) -> list[list[Job]]:
-        """Split a batch: a message that failed before, or ended its process, may not fail the others."""
-        fresh = [job for job in jobs if job.attempts < 2]
-        groups = [[job] for job in jobs if job.attempts >= 2]
-        return [fresh, *groups] if fresh else groups
+    def _groups(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
+        """Count attempts, and yield what starts together.
+
+        A message that failed before, or ended its process, starts and counts alone: it may not fail the
+        others, nor use up their attempts.
+        """
+        fresh, again = self._counted(jobs)
+        if fresh:
+            yield fresh
+        for job in again:
+            try:
+                alone, _ = self._counted([job])
+            except Exception as error:  # noqa: BLE001 - told, with its traceback
+                self._unsettled([job], error)
+                continue
+            if alone and not job.lease.is_lost:
+                yield alone
 
     def _is_workable(self, job: Job) -> bool:
         """Settle what no handler is to see."""
@@ -124,13 +135,21 @@ class Processing:
             return False
         return True
 
-    def _counted(self, jobs: Sequence[Job]) -> list[Job]:
-        """Count an attempt for each job, and bury those that had all of theirs."""
+    def _counted(self, jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
+        """Count attempts, and bury what had all of them; return what is to start, and what is not counted."""
         policy = jobs[0].handler.retry
         if policy is None:
-            return list(jobs)
-        self._transactions.run(jobs, _nothing, partial(self._settling.count, jobs=jobs))
-        return [job for job in jobs if not self._is_exhausted(job)]
+            return list(jobs), []
+        counted: list[Job] = []
+        gone: list[Job] = []
+
+        def count(session: Session) -> None:
+            counted[:], gone[:] = self._settling.count(session, jobs)
+
+        self._transactions.run(jobs, _nothing, count)
+        self._unsettled(gone, MessageAlreadyAcknowledged(jobs[0].lease.queue, [job.keys for job in gone]))
+        left = [job for job in jobs if job not in counted and job not in gone]
+        return [job for job in counted if not self._is_exhausted(job)], left
 
     def _is_exhausted(self, job: Job) -> bool:
         policy = job.handler.retry
@@ -295,7 +314,7 @@ class Processing:
         if job.is_called and job.handler.on_lease_lost is not None:
             try:
                 job.handler.on_lease_lost(job.message)
-            except Exception:  # noqa: BLE001 - the application's own, and logged
+            except BaseException:  # noqa: BLE001 - the application's own, and logged
                 log.exception("on_lease_lost of %s failed", job.handler.name)
 
     def _started(self, jobs: Sequence[Job]) -> None:

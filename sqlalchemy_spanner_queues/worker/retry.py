@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 _SECOND = timedelta(seconds=1)
+_MOST_GROWTH = 1e12
 
 
 @dataclass(frozen=True)
@@ -51,10 +52,15 @@ class RetryPolicy:
 
         Example: ``RetryPolicy().delay(3, luck=0.0) == timedelta(seconds=4)``.
         """
-        doublings = min(attempts - 1, 1000)
-        grown = min(self.initial / _SECOND * min(self.factor**doublings, 1e12), self.cap / _SECOND)
+        grown = min(self.initial / _SECOND * self._growth(attempts - 1), self.cap / _SECOND)
         chance = random.uniform(-1, 1) if luck is None else luck
         return timedelta(seconds=grown * (1 + self.jitter * chance))
+
+    def _growth(self, times: int) -> float:
+        try:
+            return min(self.factor**times, _MOST_GROWTH)
+        except OverflowError:
+            return _MOST_GROWTH
 
     def is_final(self, error: BaseException) -> bool:
         """Return whether an error is not worth another attempt.

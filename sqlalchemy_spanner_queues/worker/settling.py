@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Table, bindparam, inspect
+from sqlalchemy import Table, and_, bindparam, inspect, or_, select
 from sqlalchemy.orm import Session
 
 from .. import _mapping
@@ -19,6 +19,8 @@ from .job import Job
 from .storing import insert_stored
 
 LONGEST_TEXT: Final = 8000
+# A Spanner query takes 950.
+MOST_PARAMETERS: Final = 900
 # Deliver times are compared to the microsecond, which is what Python keeps of them.
 _STEP: Final = timedelta(microseconds=1)
 
@@ -31,17 +33,24 @@ class Settling:
         self._attempts = attempts
         definition = definition_of(queue)
         self._deliver_time = definition.deliver_time
-        self._delete = queue.delete().where(*[column == bindparam(column.key) for column in definition.keys])
-        # Only the message that took the first one's place, not one that took its place in turn.
-        self._delete_due = self._delete.where(
+        # Only this message, not one of the same key that took its place since.
+        self._delete = queue.delete().where(
+            *[column == bindparam(column.key) for column in definition.keys],
             self._deliver_time >= bindparam("due_from", type_=Instant()),
             self._deliver_time < bindparam("due_to", type_=Instant()),
         )
 
-    def count(self, session: Session, jobs: Sequence[Job]) -> None:
-        """Count an attempt, for handlers that give up after some."""
-        if self._attempts is not None and jobs[0].handler.retry is not None:
-            self._attempts.count(session, jobs)
+    def count(self, session: Session, jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
+        """Count an attempt, for handlers that give up after some; see Attempts.count.
+
+        Returns the jobs that are counted, and those whose messages are gone: what is counted of them would
+        stay for ever.
+        """
+        if self._attempts is None or jobs[0].handler.retry is None:
+            return list(jobs), []
+        there = self._there(session, jobs)
+        counted = self._attempts.count(session, there) if there else []
+        return counted, [job for job in jobs if job not in there]
 
     def forget(self, session: Session, jobs: Sequence[Job]) -> None:
         """Drop what is counted of messages that end here."""
@@ -52,10 +61,12 @@ class Settling:
     def acknowledge(self, session: Session, jobs: Sequence[Job]) -> None:
         """Acknowledge messages in a handler's session; it may have done so itself."""
         left = [job for job in jobs if not _mapping.is_acknowledged(session, job.message)]
-        # What the session knows is left to its unit of work, and what it has not written is written after.
-        known = [job.message for job in left if inspect(job.message).key in session.identity_map]
-        self._remove(session, [job for job in left if job.message not in known])
-        acknowledge(session, *known)
+        known = [job for job in left if inspect(job.message).key in session.identity_map]
+        # A statement takes half as long as the unit of work, which is for what the session knows. It comes
+        # before what is not flushed yet: the handler may delete the parent.
+        with session.no_autoflush:
+            self._remove(session, [job for job in left if job not in known] if known else left)
+        acknowledge(session, *[job.message for job in known])
         session.flush()
         self.forget(session, jobs)
 
@@ -83,7 +94,7 @@ class Settling:
         """Move a message to the dead letters."""
         stored = job.stored if isinstance(job.stored, bytes) else job.stored.encode()
         dead = DeadMessage(
-            queue=self._queue.name,
+            queue=str(self._queue.name),
             key=key_json(job.keys),
             payload=stored,
             reason=_storable(reason),
@@ -98,15 +109,24 @@ class Settling:
         bury(session, model, dead)
         session.flush()
 
+    def _there(self, session: Session, jobs: Sequence[Job]) -> list[Job]:
+        columns = definition_of(self._queue).keys
+        rows: list[Any] = []
+        step = MOST_PARAMETERS // len(columns)
+        for start in range(0, len(jobs), step):
+            keys = [job.keys for job in jobs[start : start + step]]
+            wanted = or_(*[and_(*[column == key[column.key] for column in columns]) for key in keys])
+            rows += session.execute(select(*columns).where(wanted))
+        if len(rows) == len(jobs):
+            return list(jobs)
+        found = {tuple(row) for row in rows}
+        return [job for job in jobs if tuple(job.keys[column.key] for column in columns) in found]
+
     def _remove(self, session: Session, jobs: Sequence[Job]) -> None:
-        replaced = [job for job in jobs if job.due is not None]
-        others = [job for job in jobs if job.due is None]
-        if others:
-            session.execute(self._delete, [job.keys for job in others])
-        for job in replaced:
-            assert job.due is not None
-            due = {"due_from": job.due, "due_to": job.due + _STEP}
-            session.execute(self._delete_due, {**job.keys, **due})
+        due = [job.due or job.deliver_time for job in jobs]
+        rows = [{**job.keys, "due_from": at, "due_to": at + _STEP} for job, at in zip(jobs, due, strict=True)]
+        if rows:
+            session.execute(self._delete, rows)
 
 
 def _storable(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
@@ -75,7 +76,9 @@ class Transactions:
             connection = session.connection(bind_arguments=self._bind)
             with self._seam.without_replay(connection):
                 result = work(session)
+                asked = time.monotonic()
                 with self._seam.commit_turn(connection):
+                    jobs[0].waited += time.monotonic() - asked
                     finish(session)
                     commit(session, self._seam, jobs[0].lease)
         return result

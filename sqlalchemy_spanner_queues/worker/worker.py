@@ -120,6 +120,8 @@ class Worker:
     ) -> Callable[[FunctionT], FunctionT]:
         """Make a function the handler of a queue's messages; it stays callable as it is.
 
+        Example: ``@worker.handler(ResizeImage, mode="outside", concurrency=2)`` over a function.
+
         ``mode`` says how it is called and when the message is acknowledged:
 
         - "transaction": ``(message, session)``. What it writes in the session and the acknowledgment commit

@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 
 import sqlalchemy_spanner_queues
+from sqlalchemy_spanner_queues.worker import Outcome
 
 PUBLIC = [
+    "Ack",
     "AlterQueue",
     "Bytes",
     "CommitOutcomeUnknown",
     "CreateQueue",
+    "DeadLetter",
     "DeliverTimeError",
+    "Discard",
     "DropQueue",
     "GrantQueue",
+    "HandlerError",
     "Json",
     "Lease",
     "LeaseLost",
@@ -31,10 +36,13 @@ PUBLIC = [
     "QueueMessage",
     "QueueOptions",
     "Receiver",
+    "Retry",
+    "RetryPolicy",
     "RevokeQueue",
     "SpannerQueuesError",
     "Text",
     "UnsupportedDialect",
+    "Worker",
     "__version__",
     "acknowledge",
     "message_key",
@@ -50,6 +58,7 @@ ERRORS = [
     for name in PUBLIC
     if isinstance(getattr(sqlalchemy_spanner_queues, name), type)
     and issubclass(getattr(sqlalchemy_spanner_queues, name), Exception)
+    and not issubclass(getattr(sqlalchemy_spanner_queues, name), Outcome)
 ]
 
 
@@ -121,6 +130,13 @@ def test_every_error_has_the_one_root(name: str) -> None:
     error = getattr(sqlalchemy_spanner_queues, name)
     assert issubclass(error, sqlalchemy_spanner_queues.SpannerQueuesError)
     assert error.__module__ == "sqlalchemy_spanner_queues.exc"
+
+
+@pytest.mark.parametrize("name", ["Ack", "DeadLetter", "Discard", "Retry"])
+def test_what_a_handler_raises_to_say_something_is_no_error_of_the_package(name: str) -> None:
+    outcome = getattr(sqlalchemy_spanner_queues, name)
+    assert issubclass(outcome, Outcome)
+    assert not issubclass(outcome, sqlalchemy_spanner_queues.SpannerQueuesError)
 
 
 def test_the_version_is_a_version() -> None:
