@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakSet
 
-from sqlalchemy import DateTime, ForeignKeyConstraint, MetaData, Table, event
+from sqlalchemy import DateTime, ForeignKeyConstraint, LargeBinary, MetaData, Table, event
 
 from . import _rules
-from .columns import Instant
+from .columns import ExactBytes, Instant
 from .definition import QueueDefinition, definition_of, find_definition
 
 # How sqlalchemy-spanner's tables name their own parent.
@@ -38,18 +38,20 @@ def _tie(queue: Table, definition: QueueDefinition, parent: Table | None = None)
         return False
     _rules.check_parent(definition, parent)
     definition.parent = parent
-    make_instants(definition)
+    make_keys_exact(definition)
     theirs = list(parent.primary_key.columns)
     ours = [queue.c[column.key] for column in definition.keys[: len(theirs)]]
     queue.append_constraint(ForeignKeyConstraint(ours, theirs, info={"interleave": True}))
     return _order_ancestors(parent)
 
 
-def make_instants(definition: QueueDefinition) -> None:
-    """Let aware timestamps in the key be instants in every engine, but for those that a parent stores."""
+def make_keys_exact(definition: QueueDefinition) -> None:
+    """Let bytes in the key, and aware timestamps that no parent stores, be the same in every engine."""
     shared = 0 if definition.parent is None else len(definition.parent.primary_key.columns)
-    for column in definition.keys[shared:]:
-        if isinstance(column.type, DateTime) and column.type.timezone:
+    for at, column in enumerate(definition.keys):
+        if isinstance(column.type, LargeBinary):
+            column.type = ExactBytes(column.type.length)
+        elif at >= shared and isinstance(column.type, DateTime) and column.type.timezone:
             column.type = Instant()
 
 

@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from sqlalchemy import TIMESTAMP, BigInteger, BindParameter, Column, ColumnElement, FetchedValue
+from sqlalchemy import (
+    TIMESTAMP,
+    BigInteger,
+    BindParameter,
+    Column,
+    ColumnElement,
+    FetchedValue,
+    LargeBinary,
+)
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from ._wire import Wire
 from .definition import DELIVER_TIME, find_definition, underlying_table
 from .dialects import for_dialect
 from .exc import DeliverTimeError
@@ -65,6 +74,20 @@ class Instant(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         return None if value is None else aware(value)
+
+
+class ExactBytes(TypeDecorator[bytes]):
+    """Bytes that come back as they were written: Spanner's dialect returns them in base64."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def __init__(self, length: int | None = None) -> None:
+        super().__init__(length)
+        self._length = length
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return for_dialect(dialect, "a key of bytes").payload_type(Wire("bytes", self._length))
 
 
 class DeliverTimeType(TypeDecorator[datetime]):

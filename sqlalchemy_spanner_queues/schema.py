@@ -23,7 +23,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import SchemaItem
 
 from . import _rules
-from ._interleave import interleave_with, make_instants
+from ._interleave import interleave_with, make_keys_exact
 from .columns import DeliverTimeColumn
 from .ddl import CreateQueue, DropQueue, queue_of
 from .definition import (
@@ -125,7 +125,7 @@ class Queue(Table):
             parent = None if isinstance(interleave_in, str) else queue_of(interleave_in)
             interleave_with(self, definition, parent)
         else:
-            make_instants(definition)
+            make_keys_exact(definition)
 
     def append_column(self, column: ColumnClause[Any], *, replace_existing: bool = False) -> None:
         """Raise QueueDefinitionError: a queue's columns are final, in Spanner too.

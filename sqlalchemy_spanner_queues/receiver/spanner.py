@@ -62,15 +62,15 @@ class SpannerTransport:
         self._calls = SpannerCalls(engine, spanner_database)
         self._decode = RowDecoder(engine, self._queue)
         self._renewal: Call | None = None
-        self._prepared: tuple[ReceiveRequest, NativeStatement] | None = None
+        self._prepared: dict[ReceiveRequest, NativeStatement] = {}
         self._closed = threading.Event()
 
     def receive(self, request: ReceiveRequest) -> SpannerStream:
-        if self._prepared is None or self._prepared[0] is not request:
-            self._prepared = (request, self._prepare(request))
+        if request not in self._prepared:
+            self._prepared[request] = self._prepare(request)
         timeout = request.max_duration.total_seconds() + GRACE_SECONDS
         with passing_errors(self._calls):
-            call = self._calls.stream(*self._prepared[1], timeout, f"receive {self._queue.name}")
+            call = self._calls.stream(*self._prepared[request], timeout, f"receive {self._queue.name}")
         return SpannerStream(call, self._calls, self._decode)
 
     def renew(self, tokens: Sequence[Token]) -> Mapping[Token, Renewal]:

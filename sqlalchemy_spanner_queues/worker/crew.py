@@ -33,6 +33,7 @@ from .lane import Lane
 from .processing import Processing
 from .routing import Routes
 from .settling import Settling
+from .telling import Telling
 from .transactions import Transactions
 
 LOOP_CLOSE_SECONDS = 1.0
@@ -99,7 +100,7 @@ class Crew:
 
     def is_over(self) -> bool:
         """Return whether nothing is worked on any more."""
-        return all(lane.wait_until_over(0) for lane in self.lanes)
+        return all(lane.is_over() for lane in self.lanes)
 
     def cancel(self, reason: str) -> None:
         """Give up what still runs: cancel coroutines, and refuse the acknowledgments of the rest."""
@@ -118,7 +119,7 @@ class Crew:
         return all(lane.is_idle(seconds) for lane in self.lanes)
 
     def has_due(self) -> bool:
-        """Return whether messages are due that were not tried since ``tried`` was emptied."""
+        """Return whether messages are due that were not tried since that is noted."""
         return any(self._untried(lane) for lane in self.lanes)
 
     def _untried(self, lane: Lane) -> bool:
@@ -128,7 +129,8 @@ class Crew:
         statement = select(*keys).select_from(lane.table).where(is_due).limit(MOST_DUE_KEYS)
         with self._plan.session_factory() as session:
             rows = session.execute(statement).all()
-        return any(tuple(row) not in (lane.tried or ()) for row in rows)
+        tried = lane.tried()
+        return any(tuple(row) not in tried for row in rows)
 
     def _lane(self, routes: Routes, attempts: Attempts | None) -> Lane:
         plan, queue = self._plan, routes.queue
@@ -144,7 +146,7 @@ class Crew:
         )
         reader: Reader[QueueMessage] = Reader(
             self._transport(queue),
-            lambda: demand(lane.mean_seconds),
+            lambda: demand(lane.mean_seconds, lane.free()),
             keeper,
             max(handler.max_lease for handler in routes.handlers).total_seconds(),
             lambda row: _make(factory, row),
@@ -161,7 +163,7 @@ class Crew:
             Settling(routes.queue, attempts),
             keeper,
             Caller(plan.middleware, self._loop),
-            self._events,
+            Telling(self._events),
         )
 
     def _transport(self, queue: Table) -> Transport:

@@ -16,7 +16,7 @@ SOON_SECONDS: Final = 0.5
 
 
 class Demand:
-    """Choose between a message for each handler at a time, and large batches for quick handlers."""
+    """Choose how many messages are asked for at once: one for each free thread, or many for quick ones."""
 
     def __init__(
         self,
@@ -28,20 +28,26 @@ class Demand:
         where: ColumnElement[bool] | None = None,
         duration: timedelta = RECOMMENDED_DURATION,
     ) -> None:
-        small = max_batch_size or max(concurrency, batch)
-        large = max_batch_size or max(small, LARGE_BATCH)
         self._concurrency = concurrency
-        self._small = ReceiveRequest(small, duration, priority, where)
-        self._large = ReceiveRequest(large, duration, priority, where)
-        self._current = self._small
+        self._batch = batch
+        self._size = max_batch_size
+        self._large = max(concurrency, batch, LARGE_BATCH)
+        self._rest = duration, priority, where
+        self._requests: dict[int, ReceiveRequest] = {}
+        self._is_quick = False
 
-    def __call__(self, mean_seconds: float | None) -> ReceiveRequest:
-        """Return the request for handlers that take so long on the average; None is not known yet."""
-        if mean_seconds is None or self._small == self._large:
-            return self._small
-        waiting = mean_seconds * (self._large.max_batch_size or 1) / self._concurrency
-        if waiting < SOON_SECONDS:
-            self._current = self._large
-        elif waiting > 2 * SOON_SECONDS:
-            self._current = self._small
-        return self._current
+    def __call__(self, mean_seconds: float | None, free: int) -> ReceiveRequest:
+        """Return the request for handlers that take so long on the average, with so many threads free.
+
+        ``mean_seconds`` is None while it is not known.
+        """
+        size = self._size or self._size_for(mean_seconds, max(free, 1))
+        if size not in self._requests:
+            self._requests[size] = ReceiveRequest(size, *self._rest)
+        return self._requests[size]
+
+    def _size_for(self, mean_seconds: float | None, free: int) -> int:
+        if mean_seconds is not None:
+            waiting = mean_seconds * self._large / self._concurrency
+            self._is_quick = waiting < (2 * SOON_SECONDS if self._is_quick else SOON_SECONDS)
+        return self._large if self._is_quick else max(free, self._batch)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .crew import Crew
+
 
 @dataclass(frozen=True)
 class Health:
@@ -22,3 +24,18 @@ class Health:
     oldest_running: float = 0.0
     failing: tuple[str, ...] = ()
     overloaded: tuple[str, ...] = ()
+
+
+def health_of(crew: Crew, failure: BaseException | None, *, is_stopping: bool) -> Health:
+    """Return how a crew is doing; ``failure`` is what a part of it died of."""
+    failing = tuple(lane.queue for lane in crew.lanes if lane.reader.is_failing)
+    running = crew.running()
+    return Health(
+        live=failure is None,
+        ready=failure is None and not is_stopping and not failing,
+        running=len(running),
+        waiting=sum(lane.waiting() for lane in crew.lanes),
+        oldest_running=max((job.seconds() for job in running), default=0.0),
+        failing=failing,
+        overloaded=tuple(lane.queue for lane in crew.lanes if lane.reader.overloaded),
+    )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from sqlalchemy.orm import Session
 
 from ..exc import CommitOutcomeUnknown, LeaseLost, MessageAlreadyAcknowledged
-from ..message import mark_lost, watch
+from ..message import mark_lost
 from ..receiver.keeper import LeaseKeeper
 from . import events
 from .calling import Caller, HandlerFailed
-from .events import Events, WorkerEvent, log
 from .job import Job
 from .outcomes import Ack, Outcome
 from .settling import Settling
+from .telling import Telling
 from .transactions import GivenUp, Transactions
 from .verdict import Bury, Drop, Resend, Verdict, describe, judge, trace
 
@@ -32,13 +31,13 @@ class Processing:
         settling: Settling,
         keeper: LeaseKeeper,
         caller: Caller,
-        told: Events,
+        told: Telling,
     ) -> None:
         self._transactions = transactions
         self._settling = settling
         self._keeper = keeper
         self._caller = caller
-        self._events = told
+        self._told = told
 
     def __call__(self, jobs: Sequence[Job], acknowledge_later: Submit) -> list[Job]:
         """Work on jobs of one handler; return those that are over.
@@ -47,12 +46,12 @@ class Processing:
         """
         for job in jobs:
             job.start()
-            watch(job.lease, partial(self._lost_meanwhile, job))
+            self._told.watch(job)
         later: list[Job] = []
         try:
             later = self._work(jobs)
         except Exception as error:  # noqa: BLE001 - told, with its traceback
-            self._unsettled(jobs, error)
+            self._told.unsettled(jobs, error)
         over = [job for job in jobs if job not in later]
         self.let_go(over)
         if later:
@@ -66,17 +65,13 @@ class Processing:
                 job.timer.cancel()
         self._keeper.release(*[job.lease for job in jobs])
 
-    def succeeded(self, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            self._events.tell_quietly(events.SUCCEEDED, partial(self._event, events.SUCCEEDED, job))
-
     def acknowledge(self, jobs: Sequence[Job]) -> None:
         """Acknowledge finished jobs in one transaction, or one by one where that fails."""
         try:
             self._acknowledge(jobs)
         except Exception as error:  # noqa: BLE001 - told, with its traceback
             if len(jobs) == 1 or isinstance(error, CommitOutcomeUnknown | GivenUp):
-                self._unsettled(jobs, error)
+                self._told.unsettled(jobs, error)
             else:
                 for job in jobs:
                     self.acknowledge([job])
@@ -89,7 +84,7 @@ class Processing:
             self._keeper.finishing(*[job.lease for job in jobs])
 
         self._transactions.run(jobs, _nothing, finish)
-        self.succeeded(jobs)
+        self._told.succeeded(jobs)
 
     def _work(self, jobs: Sequence[Job]) -> list[Job]:
         """Return the jobs that are to be acknowledged."""
@@ -117,7 +112,7 @@ class Processing:
             try:
                 alone, _ = self._counted([job])
             except Exception as error:  # noqa: BLE001 - told, with its traceback
-                self._unsettled([job], error)
+                self._told.unsettled([job], error)
                 continue
             if alone and not job.lease.is_lost:
                 yield alone
@@ -147,7 +142,9 @@ class Processing:
             counted[:], gone[:] = self._settling.count(session, jobs)
 
         self._transactions.run(jobs, _nothing, count)
-        self._unsettled(gone, MessageAlreadyAcknowledged(jobs[0].lease.queue, [job.keys for job in gone]))
+        self._told.unsettled(
+            gone, MessageAlreadyAcknowledged(jobs[0].lease.queue, [job.keys for job in gone])
+        )
         left = [job for job in jobs if job not in counted and job not in gone]
         return [job for job in counted if not self._is_exhausted(job)], left
 
@@ -174,16 +171,16 @@ class Processing:
             self._settling.acknowledge(session, jobs)
             self._keeper.finishing(*[job.lease for job in jobs])
 
-        self._started(jobs)
+        self._told.started(jobs)
         try:
             self._transactions.run(jobs, work, finish)
         except Exception as error:  # noqa: BLE001 - judged, and told
             return self._failed(jobs, error, self._in_transaction)
-        self.succeeded(jobs)
+        self._told.succeeded(jobs)
         return []
 
     def _outside(self, jobs: Sequence[Job]) -> list[Job]:
-        self._started(jobs)
+        self._told.started(jobs)
         try:
             outcome = self._caller(jobs, None)
             if not isinstance(outcome, Ack):
@@ -216,7 +213,7 @@ class Processing:
         self._keeper.release(job.lease)
         if self._is_exhausted(job):
             return []
-        self._started([job])
+        self._told.started([job])
         try:
             outcome = self._caller([job], None)
             if not isinstance(outcome, Ack):
@@ -231,13 +228,13 @@ class Processing:
         """Settle a failed job; a failed batch is worked on one by one."""
         cause = error.error if isinstance(error, HandlerFailed) else error
         if isinstance(error, CommitOutcomeUnknown | GivenUp):
-            self._unsettled(jobs, error)
+            self._told.unsettled(jobs, error)
             return []
         if len(jobs) > 1:
             return [done for job in jobs if not job.lease.is_lost for done in again([job])]
         job = jobs[0]
         if job.lease.is_lost or self._is_about(job, cause):
-            self._unsettled(jobs, cause)
+            self._told.unsettled(jobs, cause)
             return []
         self._settle(job, judge(cause, job.handler.retry, job.attempts), cause)
         return []
@@ -256,11 +253,11 @@ class Processing:
         """Carry out a verdict, in a transaction of its own."""
         model = job.handler.dead_letter
         if isinstance(verdict, Resend) and verdict.delay is None:
-            self._tell(events.RETRIED, job, verdict.reason, error)
+            self._told.settled(events.RETRIED, job, verdict.reason, error)
             return
         if isinstance(verdict, Bury) and model is None:
             reason = f"{verdict.reason}; the handler has no dead_letter=, so that it stays in the queue"
-            self._tell(events.LEFT, job, reason, error)
+            self._told.settled(events.LEFT, job, reason, error)
             return
 
         def finish(session: Session) -> None:
@@ -271,9 +268,9 @@ class Processing:
         try:
             self._transactions.run([job], _nothing, finish)
         except Exception as failure:  # noqa: BLE001 - told, with its traceback
-            self._unsettled([job], failure)
+            self._told.unsettled([job], failure)
             return
-        self._tell(_NAMES[type(verdict)], job, verdict.reason, error)
+        self._told.settled(_NAMES[type(verdict)], job, verdict.reason, error)
 
     def _write(self, session: Session, job: Job, verdict: Verdict) -> None:
         match verdict:
@@ -284,57 +281,9 @@ class Processing:
             case _:
                 self._settling.remove(session, [job])
 
-    def _unsettled(self, jobs: Sequence[Job], error: BaseException) -> None:
-        """Say why jobs were not settled: Spanner delivers them again, unless they are gone."""
-        for job in jobs:
-            if isinstance(error, CommitOutcomeUnknown):
-                self._tell(events.OUTCOME_UNKNOWN, job, "the commit got no answer; not repeated here", error)
-            elif isinstance(error, MessageAlreadyAcknowledged):
-                self._tell(events.ALREADY_ACKNOWLEDGED, job, "somebody else finished it", None)
-            elif job.lease.is_lost or isinstance(error, LeaseLost):
-                self._lost(job)
-            else:
-                self._tell(events.LEFT, job, f"left to be delivered again: {describe(error)}", error)
-
     def _raise_if_lost(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
             job.lease.raise_if_lost()
-
-    def _lost_meanwhile(self, job: Job) -> None:
-        """Cancel the handler and tell the rest; called by the keeper's thread, which must not wait."""
-        if (cancel := job.cancel) is not None:
-            cancel()
-        threading.Thread(target=self._lost, args=[job], name="spanner-queues-lease-lost", daemon=True).start()
-
-    def _lost(self, job: Job) -> None:
-        """Tell once that a lease is lost."""
-        if not job.tell_lost_once():
-            return
-        self._tell(events.LEASE_LOST, job, job.lease.reason, None)
-        if job.is_called and job.handler.on_lease_lost is not None:
-            try:
-                job.handler.on_lease_lost(job.message)
-            except BaseException:  # noqa: BLE001 - the application's own, and logged
-                log.exception("on_lease_lost of %s failed", job.handler.name)
-
-    def _started(self, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            job.is_called = True
-            self._events.tell_quietly(events.STARTED, partial(self._event, events.STARTED, job))
-
-    def _tell(self, name: str, job: Job, reason: str, error: BaseException | None) -> None:
-        self._events.tell(self._event(name, job, reason=reason, error=error))
-
-    def _event(
-        self,
-        name: str,
-        job: Job,
-        reason: str = "",
-        error: BaseException | None = None,
-    ) -> WorkerEvent:
-        return WorkerEvent(
-            name, job.lease.queue, job.keys, job.handler.name, job.attempts, job.seconds(), reason, error
-        )
 
 
 def _nothing(_session: Session) -> None:

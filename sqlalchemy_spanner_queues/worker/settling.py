@@ -33,10 +33,9 @@ class Settling:
         self._attempts = attempts
         definition = definition_of(queue)
         self._deliver_time = definition.deliver_time
-        # Only this message, not one of the same key that took its place since.
+        # Only this message: one of the same key that took its place since is due later than this one was.
         self._delete = queue.delete().where(
             *[column == bindparam(column.key) for column in definition.keys],
-            self._deliver_time >= bindparam("due_from", type_=Instant()),
             self._deliver_time < bindparam("due_to", type_=Instant()),
         )
 
@@ -123,8 +122,7 @@ class Settling:
         return [job for job in jobs if tuple(job.keys[column.key] for column in columns) in found]
 
     def _remove(self, session: Session, jobs: Sequence[Job]) -> None:
-        due = [job.due or job.deliver_time for job in jobs]
-        rows = [{**job.keys, "due_from": at, "due_to": at + _STEP} for job, at in zip(jobs, due, strict=True)]
+        rows = [{**job.keys, "due_to": (job.due or job.deliver_time) + _STEP} for job in jobs]
         if rows:
             session.execute(self._delete, rows)
 

@@ -87,7 +87,7 @@ class Supervisor:
     def drain(self, crew: Crew, engine_kind: str, timeout: float | None) -> ExitCode:
         """Run a crew until nothing is due any more, or for ``timeout`` seconds."""
         for lane in crew.lanes:
-            lane.tried = set()
+            lane.note_tried()
         return self._run(crew, lambda: self._wait_until_drained(crew, QUIET_SECONDS[engine_kind], timeout))
 
     def _run(self, crew: Crew, wait: Callable[[], str]) -> ExitCode:

@@ -21,7 +21,7 @@ from .crew import Crew, Plan, by_queue
 from .dead_letter import check_target
 from .events import Events, Listener
 from .handler import Discriminator, Handler, Mode
-from .health import Health
+from .health import Health, health_of
 from .retry import RetryPolicy
 from .routing import Routes
 from .supervising import Supervisor
@@ -268,18 +268,7 @@ class Worker:
         crew, supervisor = self._crew, self._supervisor
         if crew is None or supervisor is None:
             return Health(live=False, ready=False)
-        live = supervisor.error is None and crew.failure() is None
-        failing = tuple(lane.queue for lane in crew.lanes if lane.reader.is_failing)
-        running = crew.running()
-        return Health(
-            live=live,
-            ready=live and not supervisor.is_stopping and not failing,
-            running=len(running),
-            waiting=sum(lane.waiting() for lane in crew.lanes),
-            oldest_running=max((job.seconds() for job in running), default=0.0),
-            failing=failing,
-            overloaded=tuple(lane.queue for lane in crew.lanes if lane.reader.overloaded),
-        )
+        return health_of(crew, supervisor.error or crew.failure(), is_stopping=supervisor.is_stopping)
 
     def _add(self, handler: Handler) -> None:
         self._refuse_while_running(f"the handler {handler.name!r}")

@@ -9,7 +9,7 @@ import pytest
 
 from sqlalchemy_spanner_queues import QueueMessage, Worker
 from sqlalchemy_spanner_queues.exc import HandlerError, UnknownMessageType
-from sqlalchemy_spanner_queues.worker import events, lane
+from sqlalchemy_spanner_queues.worker import events, room
 from tests.conformance.engines import World
 from tests.conformance.helpers import count, send
 from tests.conformance_worker.helpers import Gate, others_get, running, send_tasks, tally, work
@@ -84,7 +84,7 @@ def test_a_type_that_cannot_be_told_is_told_and_stays(ready: World) -> None:
     send_kinds(ready, a="crop", b="melt")
     watch = work(worker, 2)
     (event,) = watch.named(events.UNKNOWN_TYPE)
-    assert (event.reason, type(event.error)) == ("its type cannot be told", KeyError)
+    assert (event.reason, type(event.error)) == ("its type cannot be told: 'melt'", KeyError)
     assert seen == [("crop", "a")]
     assert tally(ready) == {"Task": 1}
 
@@ -170,7 +170,7 @@ def test_no_more_of_a_type_run_at_once_than_its_limit(ready: World) -> None:
 def test_what_waits_for_a_type_at_its_limit_is_handed_back_when_it_gets_too_much(
     ready: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lane, "MOST_PARKED", 1)
+    monkeypatch.setattr(room, "MOST_PARKED", 1)
     worker, slow = Worker(ready.engine, concurrency=2, max_batch_size=10), Gate()
     worker.handler(Task, by="payload.kind", type="slow", concurrency=1)(lambda message, session: slow())
     worker.handler(Task, by="payload.kind")(noting([], "quick"))
