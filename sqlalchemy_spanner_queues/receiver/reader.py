@@ -129,6 +129,12 @@ class Reader(Generic[ItemT]):
         """Return whether it fails because Spanner has too many receivers."""
         return self._overloaded and self.is_failing
 
+    @property
+    def waiting(self) -> int:
+        """Return how many messages have arrived and are not taken."""
+        with self._changed:
+            return len(self._arrived)
+
     def is_waited_for(self) -> bool:
         """Return whether somebody waits for messages and none is on its way, as far as that can be told."""
         # In the order in which they come: none may slip by between the two looks.

@@ -20,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -29,7 +30,7 @@ from sqlalchemy.orm import Mapped, Mapper, Session, mapped_column
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from ..columns import Delay, Instant
-from ..definition import definition_of, find_definition
+from ..definition import QueueDefinition, definition_of, find_definition
 from ..exc import HandlerError, MessageAlreadyAcknowledged, SpannerQueuesError
 from ..orm import QueueMessage
 from ..outbox import acknowledge
@@ -87,14 +88,20 @@ def check_target(handler: str, model: type[Any]) -> None:
         return
     table = inspect(model).local_table if issubclass(model, QueueMessage) else None
     definition = None if table is None else find_definition(table)
-    payload = None if definition is None else definition.payload.type
-    if isinstance(payload, Json) and payload.model is DeadMessage:
+    if definition is not None and _takes_dead_messages(definition):
         return
     raise HandlerError(
         handler,
         f"dead_letter={model.__name__} cannot take dead letters",
-        "use a class with the mixin DeadLetters, or a queue with payload_column(Json(DeadMessage))",
+        "use a class with the mixin DeadLetters, or a queue with payload_column(Json(DeadMessage)) whose keys"
+        " make themselves up, as message_key() does",
     )
+
+
+def _takes_dead_messages(definition: QueueDefinition) -> bool:
+    payload = definition.payload.type
+    has_keys = all(key.default is not None or key.computed is not None for key in definition.keys)
+    return isinstance(payload, Json) and payload.model is DeadMessage and has_keys
 
 
 def bury(session: Session, model: type[Any], dead: DeadMessage) -> None:
@@ -119,9 +126,8 @@ def dead_letters(
         if queue is not None:
             statement = statement.where(model.queue == queue)
         return list(session.scalars(statement.order_by(model.last_attempt_at).limit(limit)))
-    found = session.scalars(statement)
-    chosen = [letter for letter in found if queue is None or dead_message(letter).queue == queue]
-    return chosen[:limit]
+    found = session.scalars(statement.execution_options(yield_per=limit))
+    return list(islice((one for one in found if queue in (None, dead_message(one).queue)), limit))
 
 
 def dead_message(letter: Any) -> DeadMessage:

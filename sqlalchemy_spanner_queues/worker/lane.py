@@ -135,8 +135,9 @@ class Lane:
             return self._concurrency - self._room.at_work()
 
     def waiting(self) -> int:
+        """Return how many messages are here and not started."""
         with self._changed:
-            return self._room.waiting()
+            return self._room.waiting() + self._reader.waiting
 
     def note_tried(self) -> None:
         """Collect from now on what is tried."""

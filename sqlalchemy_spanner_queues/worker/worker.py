@@ -223,8 +223,7 @@ class Worker:
         try:
             return int(await asyncio.shield(running))
         except asyncio.CancelledError:
-            supervisor.stop("run_async() was cancelled")
-            await asyncio.wait([running])
+            await _stop(supervisor, running)
             raise
         finally:
             self._ended()
@@ -308,3 +307,13 @@ class Worker:
     def _refuse_while_running(self, what: str) -> None:
         if self._crew is not None:
             raise SpannerQueuesError(f"{what} cannot be added while the worker runs; do so before")
+
+
+async def _stop(supervisor: Supervisor, running: asyncio.Future[Any]) -> None:
+    """Stop in good order; cancelled once more, at once."""
+    supervisor.stop("run_async() was cancelled")
+    while not running.done():
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            supervisor.stop("run_async() was cancelled again")

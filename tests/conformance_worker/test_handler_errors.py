@@ -17,6 +17,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from sqlalchemy_spanner_queues import (
     Bytes,
+    Json,
     QueueMessage,
     RetryPolicy,
     SpannerQueuesError,
@@ -25,11 +26,21 @@ from sqlalchemy_spanner_queues import (
 )
 from sqlalchemy_spanner_queues.exc import HandlerError
 from sqlalchemy_spanner_queues.receiver import keepers
-from sqlalchemy_spanner_queues.worker import DeadLetters, events
+from sqlalchemy_spanner_queues.worker import DeadLetters, DeadMessage, events
 from tests.conformance.engines import World
 from tests.conformance.helpers import TIMEOUT_SECONDS
 from tests.conformance_worker.helpers import MINUTE, running, send_tasks, tally, work
 from tests.conformance_worker.models import Done, Errand, FailedTask, Note, Task
+
+
+class NamedBase(DeclarativeBase):
+    pass
+
+
+class FailedByName(QueueMessage, NamedBase):
+    __tablename__ = "FailedByName"
+    name: Mapped[str] = mapped_column("Name", String(36), primary_key=True)
+    payload: Mapped[DeadMessage] = payload_column(Json(DeadMessage))
 
 
 def with_session(message: Any, session: Any) -> None: ...
@@ -104,6 +115,12 @@ REFUSED: dict[str, tuple[dict[str, Any], Callable[..., None], str, str]] = {
         with_session,
         "dead_letter=Done cannot take dead letters",
         "use a class with the mixin DeadLetters, or a queue with payload_column(Json(DeadMessage))",
+    ),
+    "dead letters into a queue without keys of its own": (
+        {"dead_letter": FailedByName},
+        with_session,
+        "dead_letter=FailedByName cannot take dead letters",
+        "whose keys make themselves up, as message_key() does",
     ),
     "dead letters into a queue": (
         {"dead_letter": Errand},

@@ -246,6 +246,30 @@ def test_inside_a_loop_a_cancellation_stops_it_in_good_order(ready: World) -> No
     assert tally(ready) == {"Done": 1}
 
 
+def test_inside_a_loop_a_second_cancellation_ends_it_at_once(ready: World) -> None:
+    worker, entered = Worker(ready.engine), threading.Semaphore(0)
+
+    @worker.handler(Task)
+    async def handle(message: Task, session: Session) -> None:
+        entered.release()
+        await asyncio.wait_for(asyncio.Event().wait(), TIMEOUT_SECONDS)
+
+    async def main() -> None:
+        running = asyncio.create_task(worker.run_async())
+        await entered_in_a_thread(entered)
+        for _ in range(2):
+            running.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert watch.wait(events.WORKER_STOPPED).reason == "forced"
+
+    send_tasks(ready, "a")
+    watch = Watch(worker)
+    asyncio.run(main())
+    assert tally(ready) == {"Task": 1}
+
+
 def test_inside_a_loop_a_failure_is_raised(ready: World) -> None:
     worker = Worker(ready.engine)
     worker.handler(Task)(lambda message, session: None)
