@@ -91,8 +91,8 @@ class Reader(Generic[ItemT]):
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the stream from any thread; what waits is left to be delivered again."""
+    def stop(self) -> list[Arrived[ItemT]]:
+        """End the stream from any thread; what waits is left to be delivered again, and returned."""
         with self._changed:
             self._stopping = True
             stream = self._stream
@@ -103,6 +103,10 @@ class Reader(Generic[ItemT]):
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(STOP_SECONDS)
         self._transport.close()
+        with self._changed:
+            left = list(self._arrived)
+            self._arrived.clear()
+            return left
 
     def take(self) -> Arrived[ItemT] | None:
         """Wait for a message and return it; None means that the reader was stopped.
@@ -155,11 +159,11 @@ class Reader(Generic[ItemT]):
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._arrived or self._ended or self._stopping, timeout)
             self._wanted = False
+            if self._stopping:
+                return None
             taken = list(self._arrived)
             self._arrived.clear()
             self._arrived_bytes = 0
-            if self._stopping:
-                return None
             if not taken and self._error is not None:
                 raise self._error
             return taken

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from sqlalchemy import Table
 
 from ..exc import UnknownMessageType
+from ..message import Lease
 from ..orm import QueueMessage
 from ..receiver.keeper import LeaseKeeper
 from ..receiver.reader import Arrived, Reader
@@ -30,6 +31,9 @@ from .routing import Routes
 BATCH_PATIENCE_SECONDS: Final = 0.05
 # How long quick messages are left to those who are at it when nothing is started meanwhile, in seconds.
 STANDBY_SECONDS: Final = 0.005
+
+STOPS: Final = "the worker stops"
+AT_LIMIT: Final = "its handler is at its limit"
 
 
 class Work(Protocol):
@@ -106,8 +110,8 @@ class Lane:
             waiting = self._room.clear_waiting()
             self._changed.notify_all()
             self._standby.notify_all()
-        self._hand_back(waiting, "the worker stops")
-        self._reader.stop()
+        self._hand_back([job.lease for job in waiting], STOPS)
+        self._hand_back([one.lease for one in self._reader.stop()], STOPS)
 
     def close(self) -> None:
         self._acknowledger.close()
@@ -238,7 +242,7 @@ class Lane:
             present = [self._room[job.identity] for job in again]
         for job, before in zip(again, present, strict=True):
             self._go_on(before, job)
-        self._hand_back(refused, "the worker stops" if self._stopping else "its handler is at its limit")
+        self._hand_back([job.lease for job in refused], STOPS if self._stopping else AT_LIMIT)
 
     def _job(self, arrived: Arrived[QueueMessage]) -> Job | None:
         """Return the job of a message, or None for one that is not to be started."""
@@ -265,7 +269,8 @@ class Lane:
         """Do not start a message twice that is here already; go on with the newer lease."""
         is_kept = self._keeper.replace(present.lease, job.lease)
         reason = "it is worked on here; its newer lease is kept" if is_kept else "its handler still runs here"
-        self._tell(events.REDELIVERED, job, reason)
+        name = job.handler.name
+        self._events.tell(WorkerEvent(events.REDELIVERED, self.queue, job.keys, name, reason=reason))
 
     def _finish(self, jobs: Sequence[Job], over: Sequence[Job], computed: float) -> None:
         with self._changed:
@@ -283,10 +288,7 @@ class Lane:
         if self._room.has_limits:
             self._changed.notify_all()
 
-    def _hand_back(self, jobs: Sequence[Job], reason: str) -> None:
-        self._keeper.release(*[job.lease for job in jobs])
-        for job in jobs:
-            self._tell(events.HANDED_BACK, job, reason)
-
-    def _tell(self, name: str, job: Job, reason: str) -> None:
-        self._events.tell(WorkerEvent(name, self.queue, job.keys, job.handler.name, reason=reason))
+    def _hand_back(self, leases: Sequence[Lease], reason: str) -> None:
+        self._keeper.release(*leases)
+        for lease in leases:
+            self._events.tell(WorkerEvent(events.HANDED_BACK, self.queue, lease.keys, reason=reason))
