@@ -31,7 +31,7 @@ arrows: $(VENV)/developed
 	$(BIN)/lint-imports
 
 lowest: $(LOWEST)/developed  ## the lowest supported versions
-	$(LOWEST)/bin/python -m pytest -q $(TWO_AT_A_TIME) tests/unit tests/conformance
+	$(LOWEST)/bin/python -m pytest -q $(TWO_AT_A_TIME) tests/unit tests/conformance tests/conformance_worker
 
 bench: $(VENV)/developed
 	$(BIN)/python -m benchmarks
