@@ -21,6 +21,9 @@ BENCHMARKS = (
     "sqlite_wake",
     "sqlite_throughput",
     "memory",
+    "worker_sqlite",
+    "worker_emulator",
+    "worker_leases",
 )
 
 

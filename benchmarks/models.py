@@ -8,6 +8,7 @@ from sqlalchemy import BigInteger, Engine, String
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from sqlalchemy_spanner_queues import Json, QueueMessage, QueueOptions, message_key, payload_column, send_many
+from sqlalchemy_spanner_queues.worker import DeadLetters, attempts_table
 
 
 class Base(DeclarativeBase):
@@ -46,6 +47,13 @@ class Job(QueueMessage, Base):
     __tablename__ = "Jobs"
     message_id: Mapped[str] = message_key("MessageId")
     payload: Mapped[Welcome] = payload_column(Json(Welcome))
+
+
+attempts_table(Base.metadata)
+
+
+class DeadJob(DeadLetters, Base):
+    __tablename__ = "DeadJobs"
 
 
 def new_job() -> Job:
