@@ -44,7 +44,7 @@ _user_ids = count(1)
 
 
 def run(smoke: bool) -> list[Figure]:
-    rounds, messages = (3, 60) if smoke else (5, 600)
+    rounds, messages = (3, 100) if smoke else (5, 600)
     # The official emulator aborts what it has no turn for; the worker tells of each.
     logging.getLogger("sqlalchemy_spanner_queues.worker").setLevel(logging.ERROR)
     with Emulator() as emulator:

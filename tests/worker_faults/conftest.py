@@ -35,7 +35,7 @@ def ground(emulator: Emulator, request: pytest.FixtureRequest) -> Iterator[Groun
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what is tried again be tried again soon: its number counts here, and not the time in between."""
-    monkeypatch.setattr(transactions, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(transactions, "FIRST_PAUSE_SECONDS", 0.03)
     monkeypatch.setattr(reader, "FIRST_PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(keeper, "RETRY_SECONDS", 0.05)
     monkeypatch.setattr(supervising, "TICK_SECONDS", 0.05)

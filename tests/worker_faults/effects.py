@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy_spanner_queues.worker import RetryPolicy, Worker
 from tests.worker_faults.ground import Counted, Ground, note
 from tests.worker_faults.models import Failed, Task
-from tests.worker_faults.running import running, until
+from tests.worker_faults.running import RunningWorker, running, until
 
 # Longer than a lease and any pause after it.
 LONG_SECONDS = 7300
@@ -78,6 +78,16 @@ def assert_nothing_is_stuck(ground: Ground, done: Collection[int]) -> None:
     ground.advance(LONG_SECONDS)
     with running(finisher(ground)):
         until(lambda: set(ground.count().done) >= {*done, marker})
+
+
+def advance_until_done(ground: Ground, run: RunningWorker, id: int) -> None:
+    """Let leases run out until a worker was given a task, which may come to somebody else first, in vain."""
+
+    def is_done() -> bool:
+        ground.advance(100)
+        return bool(run.told("message.succeeded", id))
+
+    until(is_done)
 
 
 def finisher(ground: Ground) -> Worker:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.worker_faults.effects import assert_effects, finisher
+from tests.worker_faults.effects import advance_until_done, assert_effects, finisher
 from tests.worker_faults.environment import LIMITS
 from tests.worker_faults.ground import Ground
 from tests.worker_faults.processes import started
@@ -70,9 +70,8 @@ def test_frozen_for_longer_than_a_lease(ground: Ground) -> None:
     with started(ground, "gated") as process:
         process.wait_for("started 1")
         process.signal(signal.SIGSTOP)
-        ground.advance(11)
         with running(finisher(ground)) as run:
-            run.wait_for("message.succeeded", 1)
+            advance_until_done(ground, run, 1)
         process.signal(signal.SIGCONT)
         process.write()
         process.wait_for("message.already_acknowledged")

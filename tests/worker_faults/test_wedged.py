@@ -11,10 +11,10 @@ import pytest
 from sqlalchemy.orm import Session
 
 from sqlalchemy_spanner_queues.worker import RetryPolicy
-from tests.worker_faults.effects import assert_effects, finisher
+from tests.worker_faults.effects import advance_until_done, assert_effects, finisher
 from tests.worker_faults.ground import Ground, note
 from tests.worker_faults.models import Failed, Task
-from tests.worker_faults.running import FORCED, TIMEOUT_SECONDS, RunningWorker, running, until
+from tests.worker_faults.running import FORCED, TIMEOUT_SECONDS, running, until
 
 pytestmark = pytest.mark.usefixtures("quick_beats")
 
@@ -43,8 +43,7 @@ def test_a_handler_that_never_returns(ground: Ground, concurrency: int) -> None:
         until(lambda: run.held == [])
         assert tasks[0].lease.is_lost
         with running(finisher(ground)) as other:
-            # It may come here again a few times, where it is not started.
-            until(lambda: is_done_some_time(ground, other))
+            advance_until_done(ground, other, 1)
         health = run.worker.health()
         assert health.live
         assert health.running == 1
@@ -56,11 +55,6 @@ def test_a_handler_that_never_returns(ground: Ground, concurrency: int) -> None:
     assert len(tasks) == 1
     never.set()
     assert_effects(ground, done=[1])
-
-
-def is_done_some_time(ground: Ground, run: RunningWorker) -> bool:
-    ground.advance(100)
-    return bool(run.told("message.succeeded", 1))
 
 
 def test_it_holds_up_no_other(ground: Ground) -> None:
