@@ -8,11 +8,13 @@ the first, and shown beside the second.
 from __future__ import annotations
 
 import logging
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import count, islice
 from typing import Any
@@ -37,8 +39,10 @@ HANDLED = 20
 # What streams and renewals add to the requests of a message.
 STREAMS = 0.1
 CHUNK = 500
-INSERT = "INSERT INTO Users (UserId, MailsSent) VALUES (@id, 0)"
-DELETE = "DELETE FROM Jobs WHERE MessageId = @id ASSERT_ROWS_MODIFIED 1"
+INSERT = "INSERT INTO Users (UserId, MailsSent) VALUES (@id, @sent)"
+# As the worker does: not the message that somebody has sent anew under the same key.
+DELETE = "DELETE FROM Jobs WHERE MessageId = @id AND DeliverTime < @due ASSERT_ROWS_MODIFIED 1"
+STEP = timedelta(microseconds=1)
 
 _user_ids = count(1)
 
@@ -106,24 +110,26 @@ def by_worker(engine: Engine, messages: int, threads: int) -> float:
 def by_client(engine: Engine, messages: int, threads: int) -> float:
     """Receive by the client's transport, and work in its transactions."""
     database = client_database(engine)
+    numbers = {"id": param_types.INT64, "sent": param_types.INT64}
+    key = {"id": param_types.STRING, "due": param_types.TIMESTAMP}
 
-    def work(transaction: Any, key: str) -> None:
-        user_id = next(_user_ids)
-        transaction.execute_update(INSERT, params={"id": user_id}, param_types={"id": param_types.INT64})
-        transaction.execute_update(DELETE, params={"id": key}, param_types={"id": param_types.STRING})
+    def work(transaction: Any, message_id: str, due: datetime) -> None:
+        transaction.execute_update(INSERT, {"id": next(_user_ids), "sent": 0}, numbers)
+        transaction.execute_update(DELETE, {"id": message_id, "due": due}, key)
 
     return by_threads(engine, messages, threads, partial(database.run_in_transaction, work))
 
 
 def by_dbapi(engine: Engine, messages: int, threads: int) -> float:
     """Receive by the client's transport, and work through its DBAPI, with connections from the pool."""
+    insert, delete = (re.sub(r"@\w+", "%s", statement) for statement in (INSERT, DELETE))
 
-    def work(key: str) -> None:
+    def work(message_id: str, due: datetime) -> None:
         connection = engine.raw_connection()
         try:
             cursor = connection.cursor()
-            cursor.execute(INSERT.replace("@id", "%s"), (next(_user_ids),))
-            cursor.execute(DELETE.replace("@id", "%s"), (key,))
+            cursor.execute(insert, (next(_user_ids), 0))
+            cursor.execute(delete, (message_id, due))
             connection.commit()
         finally:
             connection.close()
@@ -131,12 +137,12 @@ def by_dbapi(engine: Engine, messages: int, threads: int) -> float:
     return by_threads(engine, messages, threads, work)
 
 
-def by_threads(engine: Engine, messages: int, threads: int, work: Callable[[str], None]) -> float:
+def by_threads(engine: Engine, messages: int, threads: int, work: Callable[[str, datetime], None]) -> float:
     with stream(engine) as rows, ThreadPoolExecutor(threads) as pool:
-        keys = (row[0] for row in islice(rows, messages))
-        first = next(keys)
+        received = ((row[0], row[2] + STEP) for row in islice(rows, messages))
+        first = next(received)
         started = time.perf_counter()
-        done = [pool.submit(work, key) for key in (first, *keys)]
+        done = [pool.submit(work, *row) for row in (first, *received)]
         for one in done:
             one.result()
         return messages / (time.perf_counter() - started)
