@@ -32,6 +32,7 @@ from .throughput import client_database
 
 SENDING_SHARE = 0.7
 LOOK_SECONDS = 0.1
+COUNT_SECONDS = 1.0
 TELL_SECONDS = 30.0
 # The mean distance of faults and of signals.
 FAULT_SECONDS = 2.5
@@ -110,6 +111,7 @@ def chaos(
             tell_at += TELL_SECONDS
             injected, signals = sum(faults.injected.values()), sum(fleet.signals.values())
             tell(engine, producer, f"{now:5.0f} s: {injected} faults, {signals} signals")
+        # Faults and signals come at moments of their own, whatever the workers do.
         time.sleep(LOOK_SECONDS)
 
 
@@ -124,7 +126,8 @@ def drain(engine: Engine, producer: Producer, fleet: Fleet, longest: float) -> f
         if now >= tell_at:
             tell_at += TELL_SECONDS
             tell(engine, producer, f"{now:5.0f} s after the chaos")
-        time.sleep(1.0)
+        # Each look counts in twenty tables.
+        time.sleep(COUNT_SECONDS)
     return now
 
 

@@ -74,6 +74,7 @@ def watch(emulator: Emulator, beats: int) -> Watched:
     while seen < beats:
         if time.monotonic() > ends:
             raise TimeoutError(f"{seen} beats of {beats}, with {most} leases")
+        # Leases change on the gateway, which tells nobody.
         time.sleep(LOOK_SECONDS)
         leases = {str(lease["key"]): lease for lease in emulator.leases()}
         most = max(most, len(leases))

@@ -30,6 +30,9 @@ from .workers import running
 PLAIN_RATE = 2690
 DRAINED = 5000 / PLAIN_RATE
 WORKED = 2000 / PLAIN_RATE
+THREADS = 10, 1
+# What the last message leaves behind is over by then.
+SETTLE_SECONDS = 0.5
 
 # Away from the ids of the plain commits.
 _user_ids = count(10**9)
@@ -51,13 +54,13 @@ def speed(engine: Engine, rounds: int, commits: int, messages: int) -> list[Figu
     plains, *taken = in_turns(
         rounds,
         partial(plain, engine, commits),
-        *(partial(measure, engine, commits, threads) for measure in (work,) for threads in (10, 1)),
-        *(partial(measure, engine, messages, threads) for measure in (drain,) for threads in (10, 1)),
+        *(partial(work, engine, commits, threads) for threads in THREADS),
+        *(partial(drain, engine, messages, threads) for threads in THREADS),
     )
     names = "a row in its transaction", "no work"
     figures = [report("plain commits of two rows", statistics.median(plains), "1/s")]
     for at, rates in enumerate(taken):
-        name = f"{names[at // 2]}, concurrency {(10, 1)[at % 2]}"
+        name = f"{names[at // 2]}, concurrency {THREADS[at % 2]}"
         figures.append(report(name, statistics.median(rates), "1/s"))
         limit = (WORKED, DRAINED)[at // 2]
         figures.append(at_least(f"{name} / plain", median_ratio(rates, plains), "ratio", round(limit, 2)))
@@ -126,9 +129,10 @@ def idling(seconds: float) -> float:
     def note(*arguments: Any) -> None:
         statements.append(arguments[2])
 
-    time.sleep(0.5)
+    time.sleep(SETTLE_SECONDS)
     # On the class: the worker has engines of its own.
     event.listen(Engine, "before_cursor_execute", note)
+    # The measurement itself: nothing may happen meanwhile.
     time.sleep(seconds)
     event.remove(Engine, "before_cursor_execute", note)
     return len(statements) / seconds

@@ -30,4 +30,5 @@ def finished(worker: Worker, messages: int) -> None:
     while worker.counters().get("message.succeeded", 0) < messages:
         if time.monotonic() > ends:
             raise TimeoutError(f"not {messages} messages, but {worker.counters()}")
+        # Far shorter than what is measured; a listener would slow down every message.
         time.sleep(LOOK_SECONDS)

@@ -84,6 +84,7 @@ def live(luck: random.Random) -> object:
         raise HadABadDay(f"a chance of {RAISES}")
     if chance < RAISES + RETRIES:
         return Retry(delay=timedelta(seconds=luck.uniform(0, 2)), reason="not now")
+    # The work of the soak is to take time, so that processes die and leases are renewed in the middle of it.
     time.sleep(SLOW_SECONDS if chance > 1 - SLOW else luck.uniform(0, 0.02))
     return None
 

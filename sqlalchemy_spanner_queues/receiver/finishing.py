@@ -1,8 +1,6 @@
-"""End the work on messages: acknowledge them in its transaction, and commit, which may get no answer."""
+"""What ends the work on a message needs a transaction, and a commit that may get no answer."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from sqlalchemy import Table
 from sqlalchemy.orm import Session
@@ -10,9 +8,6 @@ from sqlalchemy.orm import Session
 from ..dialects.base import QueueDialect
 from ..exc import CommitOutcomeUnknown, NotTransactional
 from ..message import Lease
-from ..orm import QueueMessage
-from ..outbox import acknowledge
-from .keeper import LeaseKeeper
 
 
 def require_transaction(session: Session, queue: Table, seam: QueueDialect) -> None:
@@ -20,17 +15,6 @@ def require_transaction(session: Session, queue: Table, seam: QueueDialect) -> N
     connection = session.connection(bind_arguments={"clause": queue})
     if seam.is_autocommit(connection):
         raise NotTransactional(queue.name)
-
-
-def acknowledge_in(session: Session, messages: Sequence[QueueMessage], keeper: LeaseKeeper | None) -> None:
-    """Acknowledge messages in a session whose commit comes next, if their leases are still ours."""
-    leases = [message.lease for message in messages]
-    for lease in leases:
-        lease.raise_if_lost()
-    acknowledge(session, *messages)
-    session.flush()
-    if keeper is not None:
-        keeper.finishing(*leases)
 
 
 def commit(session: Session, seam: QueueDialect, lease: Lease) -> None:

@@ -18,8 +18,9 @@ from ..dialects.base import ReceiveArguments
 from ..exc import ForkedProcess
 from ..message import Lease, UndecodablePayload
 from ..orm import QueueMessage
+from ..outbox import acknowledge
 from . import keepers
-from .finishing import acknowledge_in, commit, require_transaction
+from .finishing import commit, require_transaction
 from .keeper import LeaseKeeper
 from .reader import Arrived, Reader
 from .rows import MessageFactory
@@ -202,7 +203,11 @@ class Receiver(Generic[MessageT]):
                 self._keeper.release(one.lease)
 
     def _finish(self, session: Session, message: MessageT, lease: Lease) -> None:
-        acknowledge_in(session, [message], self._keeper)
+        lease.raise_if_lost()
+        acknowledge(session, message)
+        session.flush()
+        if self._keeper is not None:
+            self._keeper.finishing(lease)
         commit(session, self._seam, lease)
 
 

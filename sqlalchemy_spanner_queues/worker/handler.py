@@ -40,7 +40,8 @@ class Handler:
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        # Of an object that can be called, its method tells.
+        return any(map(inspect.iscoroutinefunction, (self.function, type(self.function).__call__)))
 
     @property
     def batch_size(self) -> int:

@@ -158,19 +158,24 @@ def test_other_callables_can_be_handlers(ready: World) -> None:
         def __call__(self, message: Task, session: Any) -> None:
             session.add(Done(key=message.key))
 
-        def method(self, message: Errand, session: Any) -> None:
-            self(message, session)  # type: ignore[arg-type]
+        def method(self, message: Any, session: Any) -> None:
+            self(message, session)
+
+    class AsyncHandler:
+        async def __call__(self, message: Task, session: Any) -> None:
+            session.add(Done(key=message.key))
 
     def with_prefix(prefix: str, message: Task, session: Any) -> None:
         session.add(Done(key=prefix + message.key))
 
     worker = Worker(ready.engine)
     worker.handler(Task, by="key", type="a")(Handler())
+    worker.handler(Task, by="key", type="c")(AsyncHandler())
     worker.handler(Task, by="key")(functools.partial(with_prefix, "partial "))
     worker.handler(Errand)(Handler().method)
-    send_tasks(ready, "a", "b")
-    assert work(worker, 2).keys(events.SUCCEEDED) == ["a", "b"]
-    assert tally(ready) == {"Done": 2}
+    send_tasks(ready, "a", "b", "c")
+    assert work(worker, 3).keys(events.SUCCEEDED) == ["a", "b", "c"]
+    assert tally(ready) == {"Done": 3}
 
 
 @pytest.mark.parametrize("model", [Done, FailedTask, Note])

@@ -189,16 +189,6 @@ def test_what_waits_for_a_type_at_its_limit_is_handed_back_when_it_gets_too_much
     assert others_get(ready) == back
 
 
-def test_of_several_types_none_holds_up_the_others(ready: World) -> None:
-    worker, seen = Worker(ready.engine, concurrency=1, max_batch_size=10), list[tuple[str, str]]()
-    for kind in ("many", "few"):
-        worker.handler(Task, by="payload.kind", type=kind)(noting(seen, kind))
-    send_kinds(ready, a1="many", a2="many", a3="many", b1="few")
-    work(worker, 4)
-    assert [name for name, _key in seen[:2]] == ["many", "few"]
-    assert len(seen) == 4
-
-
 def test_types_and_queues_are_counted_apart(ready: World) -> None:
     worker = by_kind(ready, [], "crop", "turn", concurrency=1)
     send_tasks(ready)

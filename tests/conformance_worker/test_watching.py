@@ -77,7 +77,8 @@ def test_the_log_has_the_fields_of_each_event(ready: World, caplog: pytest.LogCa
     send_tasks(ready, "a")
     with caplog.at_level(logging.DEBUG, "sqlalchemy_spanner_queues.worker"):
         work(worker)
-    records: dict[str, Any] = {record.spanner_queues["event"]: record for record in caplog.records}  # type: ignore[attr-defined]
+    given: list[Any] = caplog.records
+    records = {record.spanner_queues["event"]: record for record in given}
     record = records[events.RETRIED]
     assert record.levelno == logging.WARNING
     assert record.exc_info[0] is LookupError

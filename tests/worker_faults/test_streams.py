@@ -166,7 +166,8 @@ def test_a_refusal_for_good_ends_the_worker(ground: Ground) -> None:
     run = RunningWorker(worker)
     run.wait_for("message.started", 1)
     ground.emulator.inject(STREAM, code="PERMISSION_DENIED", match=RECEIVE)
-    run.reader._stream._call.cancel()  # type: ignore[union-attr]
+    stream: Any = run.reader._stream
+    stream._call.cancel()
     run.wait_for("worker.stopping")
     assert not run.ended(0)
     may_end.set()
