@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
+from threading import Timer
 
 from sqlalchemy.orm import Session
 
@@ -193,7 +193,7 @@ class Processing:
         """Acknowledge the message first, with another one in its place that is due when this run is over."""
         run_time = job.handler.run_time
         assert run_time is not None
-        job.timer = threading.Timer(
+        job.timer = Timer(
             run_time.total_seconds(), mark_lost, [job.lease, f"its run time of {run_time} is over"]
         )
         job.timer.daemon = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
 
 from sqlalchemy_spanner_queues import Worker
-from sqlalchemy_spanner_queues.worker import events
+from sqlalchemy_spanner_queues.worker import events, processing
 from tests.conformance.engines import World
 from tests.conformance.helpers import TIMEOUT_SECONDS, count
 from tests.conformance_worker.helpers import (
@@ -169,16 +168,37 @@ def test_at_most_once_a_failed_message_is_due_after_the_run_time(ready: World) -
     assert others_get(ready) == ["a"]
 
 
+class TimerByHand(threading.Timer):
+    """A timer that is over when the test says so."""
+
+    started: list[TimerByHand]
+
+    def start(self) -> None:
+        self.started.append(self)
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_at_most_once_what_runs_longer_is_not_acknowledged(ready: World, kind: str) -> None:
-    worker, lost = Worker(ready.engine), list[bool]()
-    worker.handler(Task, mode="at_most_once", run_time=timedelta(seconds=0.3))(
-        kind_of_function(kind, lambda message: lost.append(message.lease.lost.wait(TIMEOUT_SECONDS)))
-    )
+def test_at_most_once_what_runs_longer_is_not_acknowledged(
+    ready: World, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TimerByHand, "started", [], raising=False)
+    monkeypatch.setattr(processing, "Timer", TimerByHand)
+    worker, lost, entered = Worker(ready.engine), list[bool](), threading.Event()
+
+    def handle(message: Task) -> None:
+        entered.set()
+        lost.append(message.lease.lost.wait(TIMEOUT_SECONDS))
+
+    worker.handler(Task, mode="at_most_once", run_time=MINUTE)(kind_of_function(kind, handle))
     send_tasks(ready, "a")
-    watch = work(worker)
+    with running(worker) as watch:
+        assert entered.wait(TIMEOUT_SECONDS)
+        (timer,) = TimerByHand.started
+        assert timer.interval == MINUTE.total_seconds()
+        timer.function(*timer.args, **timer.kwargs)
+        watch.wait(events.LEASE_LOST)
     assert lost == [True]
-    assert "run time of 0:00:00.3" in watch.named(events.LEASE_LOST)[0].reason
+    assert "run time of 0:01:00 is over" in watch.named(events.LEASE_LOST)[0].reason
     assert watch.named(events.SUCCEEDED) == []
     assert tally(ready) == {"Task": 1}
 
